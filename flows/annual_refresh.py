@@ -29,7 +29,7 @@ def annual_refresh(
     Args:
         settings: The edition, its sources, writers, metrics and evaluation LM.
         state: Folder that keeps everything a run makes.
-        candidates: Score only these. Default: all known candidates.
+        candidates: Score only these. Default: all candidates of the edition.
         limit: Use only this many papers, the first ones of the sample (a pilot).
         retry_failed: Whether to retry the texts and scores that failed for good in earlier runs.
         wait_s: Seconds to wait for another process that writes the edition.

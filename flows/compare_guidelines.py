@@ -12,5 +12,5 @@ from gre_bench.studies.guideline_comparison import GuidelineJob, compare_conditi
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder."""
+    """Compares guidelines as *job* says; the summary has the results of each guideline, and the study's folder."""
     return to_prefect_state(compare_conditions, job)

@@ -21,7 +21,9 @@ def validate_metrics(
     retry_failed: bool = False,
     wait_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Validates the metrics that the settings name on one edition; the summary has every effect and verdict.
+    """Validates the metrics that the settings name on one edition.
+
+    The summary has each perturbation's effect on each metric, and each metric's verdict: pass, fail or undecided.
 
     Parameters: see `annual_refresh`. A pilot (*limit*) writes no validation record.
     """

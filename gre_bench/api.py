@@ -232,7 +232,8 @@ def pairs(
 
     Returns:
         One row per pair, with ``candidate``, ``paper_id``, ``reference_id``, ``state``, ``score`` and ``reason``. The
-        score is in the metric's unit. If there is no score, ``reason`` states why.
+        state is ``scored``, ``failed``, ``excluded`` or ``missing``. The score is in the metric's unit. If there is no
+        score, ``reason`` states why.
 
     Raises:
         SettingsError: there is no such edition, release, metric or candidate.
@@ -477,7 +478,7 @@ def _make_board_frame_class() -> type[pandas.DataFrame]:
 
 
 def _draw_board_svg(board: pandas.DataFrame) -> str:
-    """Returns a chart of the scores and intervals of the first metric of *board* as SVG; empty if there are none."""
+    """Returns a chart of the first metric's scores and intervals on *board* as SVG; an empty text if it has none."""
     if not {"metric", "candidate", "kind", "score", "low", "high"} <= {*board.columns} or board.empty:
         return ""
     records: list[Any] = board.to_dict("records")

@@ -1,4 +1,4 @@
-"""The settings of the backends that metrics use, and the type of the step that computes signatures."""
+"""The settings of what metrics score texts with, and the type of the step that computes signatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gre_bench.writing.writers import WriterContext
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """The settings of all backends of metrics; a backend is opened when a step first needs it."""
+    """The settings of what metrics score texts with: the evaluation LM, the embedder, and LMs that grade.
+
+    A step opens each of these when it first needs it.
+    """
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings
@@ -20,4 +23,4 @@ class Backends:
 
 
 SignMetrics = Callable[..., tuple[LMIdentity, dict[str, Signature]]]
-"""The step ``sign_metrics``, run in this process or by a worker that has its own evaluation LM."""
+"""The type of the step ``sign_metrics``, which runs in this process or in a worker with its own evaluation LM."""

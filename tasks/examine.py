@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 def rate_papers(
     name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns one rating per paper, in order, by the LM *name* under a guideline *condition*.
+    """Returns one rating per paper, in order, by the LM *name*.
 
-    *papers*: (paper id, content). A paper without a usable rating has a problem instead.
+    *condition*: the variant of the prompt, such as one with a guideline. *papers*: (paper id, content). A paper without
+    a usable rating has a problem instead.
     """
     from gre_bench.guidelines.ratings import rate_papers_under_condition
 

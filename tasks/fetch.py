@@ -32,13 +32,16 @@ def fetch_notes(request: FetchRequest) -> FetchOutcome:
 
 @make_step("fetch papers", "papers of {request.run}", 48, "openreview")
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
-    """Fetches versions and PDFs of the sampled papers into the journal; returns the same as `fetch_notes`."""
+    """Fetches versions and PDFs of the sampled papers; returns the same as `fetch_notes`.
+
+    Stores every received answer in the journal of *request*.
+    """
     return fetch_papers_into_journal(request, read_secret)
 
 
 @make_step("seal snapshot", None, 1, "cpu")
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
-    """Makes a snapshot of everything in the journal of *request*; returns the snapshot's folder, digest and counts."""
+    """Makes a snapshot of all answers that the fetch *request* received; returns its folder, digest and counts."""
     return make_snapshot_from_journal(request)
 
 

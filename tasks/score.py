@@ -42,7 +42,7 @@ def sign_metrics(
 def _open_other_backend(
     recipe: Recipe, backends: Backends, scoring: ScoringSettings
 ) -> tuple[LMIdentity, Callable[[str], Metric]]:
-    """Opens what *recipe* uses instead of an evaluation LM.
+    """Opens what the metric *recipe* scores with instead of an evaluation LM.
 
     Returns its identity, and a function that takes a signature id and returns the metric.
     """
@@ -79,8 +79,8 @@ def score_papers(
 ) -> ScoringResult:  # fmt: skip
     """Returns the scores of *works*, each of which holds the cases of one metric on some papers.
 
-    A case consists of the texts of one paper, one candidate and one reference. *name*: what the task run's name calls
-    these papers. *known*: digest of a prediction → its log-probabilities, if they are already computed.
+    A case consists of the texts of one paper, one candidate and one reference. *name*: the name of these
+    papers in the task run's name. *known*: digest of a prediction → its log-probabilities, if already computed.
     """
 
     def open_other_metric(recipe: Recipe, signature_id: str) -> Metric:

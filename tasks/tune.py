@@ -22,7 +22,8 @@ def train_cache_ngram(
     """Trains `cache-ngram` and saves it in *folder*; returns its scores on the held-out papers.
 
     A paper is a list of its judgments. The weights are chosen on *kept*, the held-out papers; if it is None, on every
-    sixth of *papers*. *writers*: the writers of the judgments of each of *papers*, and of each of *kept*.
+    sixth of *papers*. *writers*: a pair of lists, with the writer of the judgments for each of *papers*, and for each
+    of *kept*.
     """
     from gre_bench.tuning.ngram_training import save, train
 

@@ -29,14 +29,14 @@ def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list
 @writing_step("write reviews", "reviews by {name}")
 def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[WrittenText]:
     """Returns one review per paper, in order, written by the candidate *name* (Xu et al. 2025, C.3)."""
-    return open_text_writer(name, writer_context).reviews(papers)
+    return open_text_writer(name, writer_context).write_reviews(papers)
 
 
 def perturbation_identity(change: str, name: str, writer_context: WriterContext, like: PerturbationInput) -> str:
     """Returns the identity of the perturbation *change*, stored with its texts.
 
-    The identity states the rule, and the writer if that is an LM. *name*: the LM. *like*: an example of the inputs;
-    only its seed, splitter and headings matter.
+    The identity states the rule, and the writer *name* if the perturbation needs one. *like*: an example of the
+    inputs, of which only the seed, the sentence splitter and the headings matter.
     """
     rule, task = changes.identify_perturbation(change, like), PERTURBATIONS[change].task
     return rule if task is None else f"{open_text_writer(name, writer_context).identity(task)} · {rule}"
@@ -61,17 +61,19 @@ def write_perturbations(
             written[item.key] = WrittenText(item.key, None, error.code, str(error))
     due, task_name = [item for item in materials if item.key not in written], PERTURBATIONS[change].task
     if due and task_name is not None:
-        written |= {item.item: item for item in open_text_writer(name, writer_context).changed(task_name, due)}
+        written |= {
+            item.item: item for item in open_text_writer(name, writer_context).write_perturbed_reviews(task_name, due)
+        }
     return [written[item.key] for item in materials]
 
 
 @writing_step("write judgments", "judgments by {name}")
 def write_judgments(name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
     """Returns the judgments of each of *reviews*, (review id, text), in order (Xu et al. 2025, C.1)."""
-    return open_text_writer(name, writer_context).judgments(reviews)
+    return open_text_writer(name, writer_context).write_judgments(reviews)
 
 
 @writing_step("write synopses", "synopses by {name}")
 def write_assw(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[WrittenText]:
     """Returns the author-stated strengths and weaknesses of each paper, in order (Xu et al. 2025, C.4)."""
-    return open_text_writer(name, writer_context).assw(papers)
+    return open_text_writer(name, writer_context).write_assw(papers)

@@ -1,4 +1,6 @@
-"""Reads how a committee's score grows with its members. A committee's review joins the reviews of several LMs.
+"""Reads how a committee's score grows with its members.
+
+A committee is a set of candidates. The reviews of its members are joined into one review, which is scored.
 
 The scores come from an edition or from a release.
 """
@@ -23,18 +25,18 @@ JOINED = " and "
 
 
 def list_ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
-    """Returns the ranked LM candidates of the main group, sorted by name: the members of a committee."""
+    """Returns the members of the board's committee: the ranked LM candidates that belong to no group, by name."""
     return sorted(row["candidate"] for row in board
                   if row["rank"] and row["kind"] == "model" and row["group_name"] is None)  # fmt: skip
 
 
 def read_committee_curve(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
-    """Returns the curve of the *board*'s committee: its mean score by its number of members.
+    """Returns the mean score of the *board*'s committee by its number of members.
 
-    Returns None unless ``study committee`` has scored the whole committee. The keys of the curve:
+    Returns None unless ``study committee`` has scored the committee with all members. The keys of the result:
 
     - *papers*, *steps*, *human*: as in `CommitteeCurve`.
-    - *references*: the number of human reviews against which the whole committee was scored.
+    - *references*: the number of human reviews against which the committee with all members was scored.
     - *left_out*: reason → number of excluded papers.
     - *repeats*: how many lines of the joined reviews repeat another line; a repeated line is joined only once.
     """
@@ -60,10 +62,14 @@ def read_committee_curve(read: Read, signature_id: str, board: Sequence[Leaderbo
 def group_committee_scores(
     read: Read, signature_id: str, rows: Sequence[Any], names: Sequence[str]
 ) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
-    """Returns committees' scores, the papers on which they were scored, and excluded paper → why it is excluded.
+    """Returns three things about committees.
 
-    Scores are a dictionary: members → paper → mean score over the paper's references. *rows*: rows of the table
-    ``committees``. *names*: the reviewers. The scores of single reviewers are taken from the board.
+    - scores: members → paper → mean score over the paper's references. A committee with one member has the board's
+      scores of this member.
+    - the ids of the papers in *rows*, sorted.
+    - problems: id of an excluded paper → why it is excluded.
+
+    *rows*: rows of the table ``committees``. *names*: the LM candidates that can be members.
     """
     references = {(row["paper_id"], row["reference_id"]) for row in rows}
     values: dict[Members, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -79,7 +85,7 @@ def group_committee_scores(
 
 
 def describe_committee_curve(result: dict[str, Any]) -> str:
-    """Returns the board's sentence on a committee's curve. *result*: a result of `read_committee_curve`."""
+    """Puts the *result* of `read_committee_curve` into sentences for the board."""
     first, last = result["steps"][0], result["steps"][-1]
     kept = next(row for row in result["steps"] if row["value"] >= 0.9 * last["value"])
     human = result["human"]

@@ -4,8 +4,8 @@ The board, its web page, the JSON output, the command ``compare`` and planned co
 they cannot contradict each other. A *signature* stands for a metric with everything that its scores depend on, except
 the texts: the evaluation LM, the prompt, the writer of judgments and so on.
 
-Contrasts are ordinary members of the family. The alternative is to test them first, and the other pairs only if all
-contrasts are significant. Then a single contrast that is not significant would leave the board without any order.
+The family also contains the tests of contrasts. They are not tested before the other differences: otherwise a single
+contrast that is not significant would leave the board without any order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.board.words import CandidateOrder, is_validated
-from gre_bench.stats.families import HolmFamily, PairTest
+from gre_bench.stats.families import CandidateTest, HolmFamily
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, LMS_OF_METRIC, PAIR_TESTS, LeaderboardRow, Query
 
 if TYPE_CHECKING:
@@ -27,11 +27,12 @@ Read = Callable[..., list[Any]]
 
 
 def read_holm_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> HolmFamily:
-    """Returns the stored family of tests of a signature's board.
+    """Returns the family of tests that is stored for the board of a signature.
 
-    *board*: ``clean`` or ``all``. *rows*: the rows of that board, ranked or not.
+    *board*: ``clean``, where contaminated models have no rank, or ``all``. *rows*: the rows of that board, ranked or
+    not.
     """
-    tests = tuple(PairTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
+    tests = tuple(CandidateTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}
     alone = {
         row["candidate"]: p for row in rows if row["candidate"] in above and (p := row["above_chance_p"]) is not None
@@ -56,7 +57,7 @@ def read_lm_orders(
 ) -> list[CandidateOrder]:
     """Returns one metric's order of candidates by each validated evaluation LM; the LM of *signature_id* comes first.
 
-    *rows*: the board of *signature_id*. *board*: ``clean`` or ``all``. The other LMs are those of signatures that
+    *rows*: the board of *signature_id*. *board*: as in `read_holm_family`. The other LMs are those of signatures that
     differ only in the LM. Returns [] if the metric is not validated, because it then ranks no candidates.
     """
     if not is_validated(rows):
@@ -80,8 +81,8 @@ def read_lm_orders_by_signature(
     return {name: read_lm_orders(read, name, own, board) for name, own in boards.items()}
 
 
-def list_pair_test_rows(lm_orders: Sequence[CandidateOrder]) -> Iterator[dict[str, Any]]:
-    """Yields one row per evaluation LM and test of two candidates, with all that is known about their difference."""
+def list_candidate_test_rows(lm_orders: Sequence[CandidateOrder]) -> Iterator[dict[str, Any]]:
+    """Yields one row per evaluation LM and test of two candidates, with the results of the test."""
     for lm_order in lm_orders:
         for test in lm_order.tests.tests:
             each = test if test.difference >= 0 else test.flipped()

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def compute_tipping_points(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
-    """Returns the tipping points of a board's candidates, group by group.
+    """Returns the tipping points of every two candidates of each group of a board.
 
-    A tipping point is the share of AI-written references up to which two candidates keep their order.
-    *rows*: the rows of the board. Returns [] if ``study references`` has not scored any candidate under this signature
-    against LM-written reviews in place of human references.
+    A tipping point is the share of AI-written references up to which two candidates keep their order. The
+    candidates of a group are ranked only with each other. *rows*: the rows of the board. Returns [] if ``study
+    references`` has stored no scores under this signature.
     """
     stand_ins = read(STAND_INS, signature_id=signature_id)
     if not stand_ins:
         return []
-    from gre_bench.ranking.reference_dependence import tipping_points
+    from gre_bench.ranking.reference_dependence import find_tipping_points
 
     pairs = read_scored_pairs(read, signature_id)
     tests = read_holm_family(read, signature_id, rows)
     return [point for group in group_ranked_rows(rows)
-            for point in tipping_points(pairs, stand_ins, [row["candidate"] for row in group], tests)]  # fmt: skip
+            for point in find_tipping_points(pairs, stand_ins, [row["candidate"] for row in group], tests)]  # fmt: skip
 
 
 def format_tipping_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.known_names import format_name_list
-from gre_bench.core.metrics import ALPHA, find_recipe, is_known
+from gre_bench.core.metrics import ALPHA, find_recipe, is_metric_name
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.store.queries import CleanGapRow, ContaminationRow, LeaderboardRow, SignatureRow
@@ -41,10 +41,13 @@ FEW_MEANS = (
 
 @dataclass(frozen=True, slots=True)
 class BoardColumn:
-    """A column of a board. *head*: its heading, the same on screens, pages and in files.
+    """A column of a board on screens, on pages and in files.
 
-    *meaning*: what the column shows. *cell*: the function that returns the text of a row's cell. Columns are shown in
-    the order of `COLUMNS`. If the screen is too narrow, the last columns are left out.
+    - *head*: the heading.
+    - *meaning*: what the column shows.
+    - *cell*: the function that returns the text of a row's cell.
+
+    Columns are shown in the order of `COLUMNS`. If the screen is too narrow, the last columns are left out.
     """
 
     head: str
@@ -77,7 +80,7 @@ FEWEST_PAPERS = 20
 def get_score_at_human_length(row: LeaderboardRow) -> float | None:
     """Returns the score that the candidate of *row* would have with texts as long as human ones.
 
-    Returns None if this score is unknown or extrapolated, or if there are fewer than `FEWEST_PAPERS` papers.
+    Returns None if *row* has no such score, if it is extrapolated, or if there are fewer than `FEWEST_PAPERS` papers.
     """
     return None if row["extrapolated"] or row["papers"] < FEWEST_PAPERS else row["at_length"]
 
@@ -221,16 +224,16 @@ def format_missing_pairs(metric: str, candidates: Sequence[str]) -> str:
 
 
 def explain_missing_human(rows: Sequence[LeaderboardRow]) -> str:
-    """Explains why the board of one metric has no human candidate.
+    """Explains why the board of one metric has no human baseline.
 
     Args:
         rows: the rows of the board.
 
     Returns:
         A sentence with one of two reasons: the papers have one human review each, or too few papers have a second one.
-        It is "" if the board has a human candidate, or lacks one for any other reason.
+        It is "" if the board has a human baseline, or lacks it for any other reason.
     """
-    if not rows or not is_known(rows[0]["metric"]) or any(row["kind"] == "human" for row in rows):
+    if not rows or not is_metric_name(rows[0]["metric"]) or any(row["kind"] == "human" for row in rows):
         return ""
     papers, pairs = rows[0]["expected_papers"] or 0, rows[0]["expected"]
     if not find_recipe(rows[0]["metric"]).needs_reference or pairs >= 2 * papers:
@@ -337,14 +340,14 @@ ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer"
 
 
 def format_contaminated_lms(signature: SignatureRow, exposures: Iterable[ContaminationRow]) -> Iterator[str]:
-    """Yields warnings about LMs of a signature that may have been trained on an edition's reviews or papers.
+    """Warns of each LM that a signature names, if it may have been trained on the edition's reviews or papers.
 
     Args:
         signature: the signature of a board.
         exposures: the rows of the edition's table ``exposures``.
 
     Yields:
-        One sentence for each such LM.
+        One sentence per LM.
     """
     for row in exposures:
         mine = row["role"] in ROLES and signature[row["role"]] == row["name"]
@@ -358,14 +361,14 @@ def format_contaminated_lms(signature: SignatureRow, exposures: Iterable[Contami
 
 
 def describe_training_overlap(signature: Mapping[str, Any], exposures: Iterable[ContaminationRow]) -> str:
-    """States on how many of an edition's papers the LMs and rules of a signature were trained.
+    """States, for each LM and rule of a signature, on how many of an edition's papers it was trained.
 
     Args:
         signature: the signature of a board.
         exposures: the rows of the edition's table ``exposures``.
 
     Returns:
-        A comma-separated list without the LMs and rules whose number is unknown; "" if no number is known.
+        A comma-separated list. It omits an LM or rule if nothing records its training papers; "" if all are omitted.
     """
     return ", ".join(
         f"{row['name']} {row['learnt']:,} of {counted(row['papers'] or 0, 'paper')}"
@@ -386,7 +389,7 @@ def _format_order(ranked: Sequence[LeaderboardRow], lm_orders: Sequence[Candidat
         sentences.append(_format_no_lead(models, lm_orders, tops))
     if human := next((row for row in ranked if row["kind"] == "human"), None):
         sentences.append(_format_human_position(human, models, lm_orders))
-    runs = _find_tied_runs(ranked, leader, lm_orders[0].tests)
+    runs = _find_tied_sequences(ranked, leader, lm_orders[0].tests)
     by = f"By {lm_orders[0].lm}, " if len(lm_orders) > 1 else ""
     alike = [_join_names([row["candidate"] for row in run]) for run, every in runs if every]
     if alike:
@@ -401,7 +404,7 @@ def _find_top_model(lm_order: CandidateOrder, models: Sequence[str]) -> tuple[st
     """Returns the top-ranked of *models* by one evaluation LM, and the models that the top one is not surely ahead of.
 
     A model is surely ahead of another if it leads by the mean and by the trimmed mean, and is ahead on more papers
-    (`PairTest.surely_ahead`).
+    (`CandidateTest.surely_ahead`).
     """
     rank = {row["candidate"]: row["rank"] or math.inf for row in lm_order.rows}
     first, *others = sorted(models, key=lambda name: rank.get(name, math.inf))
@@ -410,9 +413,9 @@ def _find_top_model(lm_order: CandidateOrder, models: Sequence[str]) -> tuple[st
 
 
 def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder]) -> str:
-    """Returns sentences: who leads, by which LMs, ahead of whom, and how long the leader's and human texts are.
+    """Returns sentences: who leads, by which evaluation LMs, ahead of whom, and how long its texts and human ones are.
 
-    Lengths are given in words per paper, because scores grow with length. The human baseline never leads: models are
+    Lengths, in words per paper, are stated because scores grow with length. The human baseline never leads: models are
     measured against it.
     """
     by = f" by {_join_names([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
@@ -420,7 +423,7 @@ def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Seque
     sentence += "" if by else f" {ONE_LM}"
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
-    if not own or not human or not is_known(metric):
+    if not own or not human or not is_metric_name(metric):
         return sentence
     texts = "judgments" if find_recipe(metric).source == "judgments" else "reviews"
     return f"{sentence} {_drop_maker(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
@@ -433,7 +436,7 @@ def _format_lead_over_next_model(leader: str, ranked: Sequence[LeaderboardRow], 
     if test is None:
         return ""
     on = f"on {test.ahead} of {counted(test.papers, 'paper')}"
-    return f", ahead of {_drop_maker(after)} (p {_format_p_equals(test.p_holm)}) {on}"
+    return f", ahead of {_drop_maker(after)} (p {_format_p_with_sign(test.p_holm)}) {on}"
 
 
 def _format_no_lead(
@@ -475,7 +478,7 @@ def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orde
             else f"differs significantly from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
         )
         if len(models) == len(apart) == 1:
-            where, p = "above" if above else "below", _format_p_equals(apart[0].p_holm)
+            where, p = "above" if above else "below", _format_p_with_sign(apart[0].p_holm)
             what = f"scores {where} {_drop_maker(models[0])} (p {p})"
         lms_by_answer.setdefault(what, []).append(lm_order.lm)
     wording = f" ({human['note']})" if human["note"] else ""
@@ -487,23 +490,23 @@ def _format_share_of_models(count: int, models: int) -> str:
     return f"all {models} models" if count == models > 1 else f"{count} of {counted(models, 'model')}"
 
 
-def _format_p_equals(p: float) -> str:
+def _format_p_with_sign(p: float) -> str:
     """Returns *p* as the text that follows the letter ``p``: ``= 0.012`` or ``<0.001``."""
     return text if (text := format_p_value(p)).startswith("<") else f"= {text}"
 
 
 def _drop_maker(name: str) -> str:
-    """Returns the *name* of a model without its maker."""
+    """Returns the *name* of a model without its maker: ``gpt-4o`` for ``openai/gpt-4o``."""
     return name.rpartition("/")[2]
 
 
-def _find_tied_runs(
+def _find_tied_sequences(
     ranked: Sequence[LeaderboardRow], leader: str | None, tests: HolmFamily
 ) -> list[tuple[list[LeaderboardRow], bool]]:
-    """Returns the runs of neighbours in rank, best first, in which no test tells a candidate from the next one.
+    """Returns sequences of candidates with consecutive ranks in which no test tells two neighbours apart, best first.
 
-    A run has two or more rows. It is returned as (rows, whether no test tells any two of its candidates apart). The
-    leader belongs to no run, and ends the run before it.
+    A sequence has two or more rows, and is returned as (rows, whether no test tells any two of its candidates
+    apart). The leader belongs to no sequence.
     """
     runs: list[list[LeaderboardRow]] = []
     for row in ranked:
@@ -604,10 +607,10 @@ def describe_interval_coverage(papers: int) -> str:
 
 
 def warn_of_other_signature(metrics: Sequence[str]) -> str:
-    """Warns that reviews of flawed papers were scored with another LM, prompt or writer than the board.
+    """Warns that reviews of papers with planted flaws were scored with another LM, prompt or writer than the board.
 
     Args:
-        metrics: the metrics for which this is so.
+        metrics: the metrics whose scores were made in this way.
 
     Returns:
         The warning, without a full stop.

@@ -1,9 +1,9 @@
 """Compares editions side by side: each candidate's difference from the anchors, and how this difference changed.
 
-An anchor is a candidate that every edition scores. A row has *edition*, *venue*, *metric*, *signature_id*, *candidate*,
-*kind*, *difference*, its standard error *se*, *papers*, and *units*. *units* is the number of independent units. A unit
-is a paper, or a group of papers whose reviews were swapped to measure chance scores. A candidate's rows are in the
-order of their editions.
+An anchor is a candidate that every edition scores. A row is about one candidate in one edition. Its columns are
+*edition*, *venue*, *metric*, *signature_id*, *candidate*, *kind*, *difference* (from the anchors), *se* (the standard
+error of the difference), *papers* and *units*. *units* is the number of independent units: papers, or groups of papers
+that exchanged reviews for chance scores. A candidate's rows are in the order of their editions.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from gre_bench.store import Row
 
 
 def tabulate_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns one table of *rows* per venue, sample, metric and signature, because only such rows are comparable.
+    """Returns one table of *rows* per venue, sample, metric and signature; rows of different tables are not comparable.
 
-    A line of a table belongs to one candidate. Its *years* has the candidate's row for each edition, or None.
+    A line of a table belongs to one candidate. Its *years* has one entry per edition: the candidate's row, or None.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -44,8 +44,8 @@ def tabulate_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def compute_changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns how each candidate's difference from the anchors changed from one edition to the next.
 
-    Controls are left out. Only editions of one venue, sample and signature are compared. *p_holm*: the p-value,
-    Holm-corrected over all changes.
+    Controls are left out. Only editions of one venue, sample and signature are compared. *p_holm* in a result: the
+    p-value, Holm-corrected over all changes.
     """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

@@ -1,1 +1,1 @@
-"""Catalogues that are read from TOML files: models, domains, claims."""
+"""Catalogues that are read from TOML files: models and domains."""

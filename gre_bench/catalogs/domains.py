@@ -25,21 +25,24 @@ Names = tuple[str, ...]
 PEER_REVIEW = "peer-review"
 """The domain of an edition whose settings name no domain."""
 
-GIVEN = "given"
-"""Stands for the writer of a synopsis that no LM wrote, because it was imported with its item."""
+IMPORTED_SYNOPSIS = "given"
+"""The name that replaces the writer of a synopsis if the synopsis was imported with its item."""
 
 
 class Domain(strict.NamedEntry, frozen=True):
     """One kind of reviewed item, such as papers or restaurants.
 
-    - *item*: the word for one item, such as ``paper``. *source*: where the domain is described.
-    - *synopsis_of*: the parts of an item that make up the text of its *synopsis*, in this order.
-    - *predict*: the name of the evaluation LM's prompt. *judgments*: the name of the prompt for a writer of judgments.
-    - *abstract*: the prompt with which an LM writes an abstract; None if every item has an abstract.
+    - *item*: the word for one item, such as ``paper``.
+    - *source*: where the domain is described.
+    - *synopsis*: the kind of synopsis that GEM-S uses, ``abstract`` or ``categories``.
+    - *synopsis_of*: the parts of an item that are joined to the text of its synopsis, in this order.
+    - *predict*: the name of the evaluation LM's prompt.
+    - *judgments*: the name of the prompt for a writer of judgments.
+    - *abstract*: the name of the prompt with which an LM writes an abstract; None if every item has an abstract.
     - *headings*: the headings of a review's sections, as the review form prints them.
     - *grades*: the names of the human grades, worst first; empty if grades are numbers.
     - *perturbations*: the perturbations that apply to reviews of this domain.
-    - *left_out*: each of the other perturbations → why it does not apply.
+    - *left_out*: a perturbation that does not apply → why.
     - *generic*: the judgments of the control ``generic``, one per line.
     """
 
@@ -57,7 +60,7 @@ class Domain(strict.NamedEntry, frozen=True):
     generic: str
     source: str = Field(min_length=1)
 
-    def why_not(self, change: str) -> str | None:
+    def explain_exclusion(self, change: str) -> str | None:
         """Returns why the perturbation *change* does not apply, or None if it applies.
 
         Raises `SettingsError` for an unknown perturbation.

@@ -25,17 +25,20 @@ class RateLimits(BaseModel, frozen=True, extra="forbid"):
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
     tokens_per_minute: float | None = Field(default=None, gt=0, description="tokens read and written")
 
-    @property
-    def seconds(self) -> tuple[float, float]:
-        """(seconds per request, seconds per token): the lowest averages that the limits allow; 0: no limit."""
+    def compute_least_seconds(self) -> tuple[float, float]:
+        """Returns the shortest average times that the limits allow: (seconds per request, seconds per token).
+
+        0 means no limit.
+        """
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
 
 class Model(BaseModel, frozen=True, extra="forbid"):
-    """One LM, at an OpenAI-compatible chat endpoint or a provider of inspect_ai. A field that is None is unknown.
+    """One LM, at an OpenAI-compatible chat endpoint or a provider of inspect_ai.
 
-    The API key itself is never stored here, only the name of its environment variable.
+    *key_env* is the environment variable with the API key; None if the LM needs no key. For other fields, None means
+    that the value is unknown.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="name of the candidate or writer")
@@ -136,7 +139,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
         return self
 
     def override_sampling(self, table: Mapping[str, Any] | None) -> Model:
-        """Returns a copy with the sampling settings of *table*, written as in the models file.
+        """Returns a copy whose sampling settings are those of *table*, a table like ``sampling`` in the models file.
 
         Raises `SettingsError` for an invalid value.
         """
@@ -207,14 +210,14 @@ def load(path: Path | None = None) -> dict[str, Model]:
             for name, model in models.items()}  # fmt: skip
 
 
-def names_by_alias(models: Mapping[str, Model] | None = None) -> dict[str, str]:
+def map_aliases_to_names(models: Mapping[str, Model] | None = None) -> dict[str, str]:
     """Returns each name and alias in lower case → the model's *name*. *models*: None means ``data/models.toml``."""
     models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 
 
 def parse_endpoint_limits(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, RateLimits]:
-    """Returns base URL → limits, from *endpoints*, the entries ``[[endpoint]]`` in the models file *path*.
+    """Returns base URL → rate limits. *endpoints*: the entries ``[[endpoint]]`` in the models file *path*.
 
     *known*: the URLs of the models. Raises `SettingsError` for an invalid entry, or for a URL that no model has.
     """

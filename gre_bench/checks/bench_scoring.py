@@ -21,9 +21,10 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 class ScoringLoad:
     """The texts that a measurement scores.
 
-    *papers*: for each paper, its predictions; each is a reply whose log-probability is computed. *pairs*: how many
-    pairs of a candidate and a reference are scored in all papers. A pair counts once for each synopsis, because each
-    synopsis gives it another score. *described*: these numbers in words.
+    - *papers*: for each paper, its predictions. A prediction is a reply whose log-probability is computed.
+    - *pairs*: the number of pairs in all papers. A pair counts once for each synopsis, because each synopsis gives it
+      another score.
+    - *described*: the numbers of papers, candidates, references and synopses, in words.
     """
 
     papers: list[list[Prediction]]
@@ -40,10 +41,10 @@ class ScoringLoad:
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> ScoringLoad:
     """Returns the texts to score for *papers* papers, each with *candidates* candidates and *synopses* synopses.
 
-    *file*: a file of judgments; None means the shipped sample. *rows*: the rows of the file to use, such as ``0:300``.
-    The first and the last review of a paper are its references, and its second review is the first candidate's. The
-    second reviews of other papers stand for the reviews by further candidates. Other reviews serve as synopses, so that
-    all texts have realistic lengths. Raises `SettingsError` if the file has too few papers.
+    *file*: a file of judgments; None means the included sample. *rows*: the rows of the file to use, such as ``0:300``.
+    The first and the last review of a paper serve as its references. The second review serves as the first candidate's
+    review, and the second reviews of other papers as those of further candidates. The third reviews of other papers
+    serve as synopses. Raises `SettingsError` if the file has too few papers.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), parse_row_range(rows) if rows else None
     imported = read_new_reviews(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
@@ -75,10 +76,10 @@ def bench_scoring(
     weights: Any, load: ScoringLoad, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
     on_round: Callable[[int, str], None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Measures how fast each scoring method runs with the LM *weights* on *load*, *rounds* times each.
+    """Measures how fast each method scores *load* with the evaluation LM *weights*; runs each method *rounds* times.
 
-    - *budget*: the most tokens in one batch of the engine; None means the engine's default.
-    - *server*: an LM on a server; if given, it is measured as well.
+    - *budget*: the most tokens in one batch of the project's own scoring engine; None means its default.
+    - *server*: an LM on a server, which is measured as well; None means that no server is measured.
     - *growth*: whether to measure the method ``trie`` again, on 1, 2, 4 and 8 times the papers.
     - *on_round*: a function that is called with the number of finished rounds and the method's name.
 

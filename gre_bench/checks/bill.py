@@ -18,7 +18,12 @@ from gre_bench.writing.writers import WriterContext, open_lm_text_writer
 
 PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
 CHARACTERS_A_TOKEN = 4.2
-WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
+REPLY_TOKENS_BY_KIND = {
+    "reviews": REVIEW_TOKENS,
+    "judgments": JUDGMENT_TOKENS,
+    "assw": SYNOPSIS_TOKENS,
+    "grades": JUDGMENT_TOKENS,
+}
 """Kind of text → the assumed number of tokens in one reply, not counting thinking tokens."""
 
 Item = Paper | Case | tuple[str, str]
@@ -26,9 +31,9 @@ Item = Paper | Case | tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRequests:
-    """Planned requests to one LM for the kind of text *what*.
+    """Planned requests to the LM *name* for the kind of text *what*, such as ``reviews``.
 
-    *reads*, *writes*: the number of tokens in the prompt and in the reply of one request.
+    *reads*: the tokens in the prompt of one request. *writes*: the tokens in its reply.
     """
 
     what: str
@@ -61,11 +66,16 @@ class Bill:
     lines: list[PlannedRequests] = field(default_factory=list)
 
     def add(self, kind: str, name: str, items: Sequence[Item]) -> None:
-        """Adds one request to the LM *name* for each of *items*. *kind*: the kind of text, a key of `WRITES`."""
+        """Adds one request to the LM *name* for each of *items*.
+
+        *kind*: the kind of text, a key of `REPLY_TOKENS_BY_KIND`.
+        """
         if not items:
             return
         tokens = round(sum(_count_item_characters(item) for item in items) / CHARACTERS_A_TOKEN)
-        self.lines.append(PlannedRequests(kind, name, len(items), tokens / len(items) + PROMPT_TOKENS, WRITES[kind]))
+        self.lines.append(
+            PlannedRequests(kind, name, len(items), tokens / len(items) + PROMPT_TOKENS, REPLY_TOKENS_BY_KIND[kind])
+        )
         if kind == "reviews" and self.judge:
             self.lines.append(plan_judgment_requests(self.judge, len(items)))
 
@@ -123,10 +133,13 @@ class ContextFit:
 
     - *papers*: the number of papers checked.
     - *fits*, *may_not_fit*, *does_not_fit*: how many of these papers fit, may not fit or do not fit.
-    - *unknown*: for how many papers this is unknown, because the models file states no context.
-    - *context*: the LM's context in tokens. *reply*: the tokens of the longest reply that is requested. *max_output*:
-      the tokens of the longest reply that the LM can give. *left*: the tokens left for the prompt.
-    - *longest*: the length of the longest prompt in tokens, as text. *basis*: how tokens were counted.
+    - *unknown*: the number of papers for which no answer is possible, because the models file states no context.
+    - *context*: the longest prompt and reply together, in tokens.
+    - *reply*: the longest reply that requests allow, in tokens.
+    - *max_output*: the longest reply that the LM can give, in tokens.
+    - *left*: the tokens left for the prompt; None if *context* is unknown.
+    - *longest*: the length of the longest prompt in tokens, as text, which may be a range.
+    - *basis*: how tokens were counted.
     - *over_long*: the setting that says whether papers that do not fit are truncated or skipped.
     """
 
@@ -147,7 +160,7 @@ class ContextFit:
 
     @property
     def trouble(self) -> str:
-        """Returns one line that says what does not fit; empty if everything fits or nothing is known."""
+        """Returns one line that says what does not fit; empty if nothing is known not to fit."""
         if self.max_output is not None and self.reply > self.max_output:
             return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:

@@ -1,6 +1,7 @@
-"""Checks, before a run starts, that everything it needs is there. A finding about a problem says what to do.
+"""Checks, before a run starts, that everything it needs is there.
 
-No check costs money or changes the edition, and no finding contains a secret.
+A check yields findings; a finding about a problem says what to do. No check costs money or changes the edition, and no
+finding contains a secret.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from gre_bench.core.settings import FetchSettings, Settings
 from gre_bench.core.terminal import counted
 from gre_bench.http.lm_requests import mask_secrets
 from gre_bench.ingest.openreview.client import Login, OpenReview
-from gre_bench.ingest.openreview.fetching import locate_budget_file, origin
+from gre_bench.ingest.openreview.fetching import find_origin, locate_budget_file
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.pipeline.runs.job import Job, list_secrets
 from gre_bench.pipeline.runs.workers import why_no_cluster
-from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision
+from gre_bench.pipeline.validation_records import format_gate_decision, predict_verdicts
 from gre_bench.pipeline.year_models import list_named_lms
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.store import Store
@@ -56,14 +57,16 @@ MOST_APART_S = 60.0
 TORCH_BACKENDS = ("transformers", "gem-smollm2")
 INSTALL = f"pip install gre-bench -c {resource('constraints.txt')}"
 LITTLE_DISK, TOO_LITTLE_DISK = 10 * GIB, GIB
-PAIR = 22_000
-"""Bytes per pair in the store, with texts and log-probabilities: 12 kB measured for 1,800 pairs, 22 kB for 640."""
-STORE = 64 * 2**20
-"""Bytes of all other files: an empty store, logs, validation records, Prefect's files."""
+BYTES_PER_PAIR = 22_000
+"""Bytes per pair in an edition's database, with texts and log-probabilities. Measured: 12 kB with 1,800 pairs, 22 kB
+with 640 pairs."""
+BYTES_OF_EMPTY_STORE = 64 * 2**20
+"""Bytes of an empty database, the logs, the validation records and Prefect's files."""
 COPIES = 3
-"""Copies of the store that may exist at once: the store, the read-only copy, and the next copy in the making."""
-PDF = 3_000_000
-REPLY = 64_000
+"""Files with an edition's data that may exist at once: the database, its read-only copy, and the copy that will replace
+it."""
+BYTES_PER_PDF = 3_000_000
+BYTES_PER_REPLY = 64_000
 """Bytes of an archived reply with its prompt, which contains the paper."""
 LINE = "The reviewer criticizes the lack of an ablation of the second stage."
 HEALTH_S = 10.0
@@ -77,7 +80,7 @@ Verdict = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. *to_do*: what the user should do; may be empty if the verdict is ok."""
+    """What one check found. *to_do*: what the user should do; may be empty if the verdict is ok."""
 
     check: str
     verdict: Verdict
@@ -111,7 +114,7 @@ def check_python(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_packages(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the packages of an installation without extras are present in the tested versions."""
+    """Checks that the required packages are installed, and that installed packages have the tested versions."""
     needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
     names = [re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in needed]
     missing = [name for name in names if _get_installed_version(name) is None]
@@ -183,7 +186,7 @@ def check_state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_system_clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the clock is not behind the times of existing files.
+    """Checks that the system clock is not behind the modification times of files of the program and of its runs.
 
     Run ids, budgets and schedules depend on the clock.
     """
@@ -197,7 +200,7 @@ def check_system_clock(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_database(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that a store can be created, written and read, and that the edition's read-only copy can be read."""
+    """Checks that a database can be created, written and read, and that the edition's own database can be read."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         trial = Store(Path(folder), settings.edition.edition)
         with trial.lock("doctor"):
@@ -214,7 +217,7 @@ def check_database(settings: Settings, state: Path) -> Iterator[Finding]:
 def check_validation(settings: Settings, state: Path) -> Iterator[Finding]:
     """Reports which metrics ``gre-bench year`` would leave out, by the validation records on this machine."""
     todo = "release.unvalidated decides; gre-bench study validate makes a record"
-    for row in expected_verdicts(settings, state):
+    for row in predict_verdicts(settings, state):
         line, fine = format_gate_decision(row, settings), row["verdict"] in ("pass", "undecided")
         yield Finding("validation", "ok" if fine else "warning", line, "" if fine else todo)
 
@@ -235,9 +238,10 @@ def _get_installed_version(name: str) -> str | None:
 def check_disk(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks the free disk space.
 
-    The finding is a problem if the edition may not fit, and a warning if less than twice the needed space is free.
+    The verdict is ``problem`` if the edition may not fit or less than `TOO_LITTLE_DISK` is free. It is ``warning`` if
+    less is free than twice what the edition may need, or than `LITTLE_DISK`.
     """
-    free, needed = shutil.disk_usage(_find_nearest_existing_folder(state)).free, bytes_needed(settings, state)
+    free, needed = shutil.disk_usage(_find_nearest_existing_folder(state)).free, estimate_bytes_needed(settings, state)
     problem, warning = free < max(TOO_LITTLE_DISK, needed), free < max(LITTLE_DISK, 2 * needed)
     verdict = "problem" if problem else "warning" if warning else "ok"
     todo = "" if verdict == "ok" else "free some, or choose another folder by --state"
@@ -245,17 +249,21 @@ def check_disk(settings: Settings, state: Path) -> Iterator[Finding]:
     yield Finding("disk", verdict, free_space, todo)
 
 
-def bytes_needed(settings: Settings, state: Path) -> int:
+def estimate_bytes_needed(settings: Settings, state: Path) -> int:
     """Returns an upper bound on the bytes that a fetch and a refresh with *settings* add to the folder *state*."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
     pairs = edition.papers * edition.estimate_pairs_per_paper(len(CONTROLS) + len(writing.candidates))
-    pairs *= len(settings.scoring.with_chance)
+    pairs *= len(settings.scoring.metrics_and_specific_forms)
     lms = list_named_lms(settings)
     texts = len(lms.reviewers) + (len(lms.reviewers) + 3 if lms.judge else 0)
-    fetched = 0 if sources.papers or sources.texts or sources.snapshot else edition.papers * PDF
+    fetched = 0 if sources.papers or sources.texts or sources.snapshot else edition.papers * BYTES_PER_PDF
     store = Store(state, edition.edition)
     stored = sum(file.stat().st_size for file in store.folder.glob("*.duckdb")) if store.exists else 0
-    return max(0, STORE + pairs * PAIR * COPIES - stored) + edition.papers * texts * REPLY + fetched
+    return (
+        max(0, BYTES_OF_EMPTY_STORE + pairs * BYTES_PER_PAIR * COPIES - stored)
+        + edition.papers * texts * BYTES_PER_REPLY
+        + fetched
+    )
 
 
 def check_settings(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -267,7 +275,7 @@ def check_settings(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_budget_limits(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that all prices that the budget needs are known; reports the spending, and which limits are reached."""
+    """Checks that each LM has prices if the budget limits money; reports the spending, and which limits are reached."""
     from gre_bench.pipeline.runs.spending import check_budget_models
     from gre_bench.writing.spend_log import ModelBudget, remaining_budget, spend_log_of, spending_line
 
@@ -516,7 +524,7 @@ def check_openreview(settings: Settings, state: Path) -> Iterator[Finding]:
     else:
         account = "no login"
     try:
-        origin(settings)
+        find_origin(settings)
     except SettingsError as error:
         if has_sources:
             yield Finding("OpenReview", "ok", f"{account}; not tried: {error}")
@@ -527,17 +535,19 @@ def check_openreview(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def _try_login(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
-    """Sends one request with *login* and returns the finding; the request is recorded if *state* exists.
+    """Sends one request with *login* and returns the finding.
 
-    *account*: a description of the login. *verdict*: the verdict if the request is refused.
+    If the folder *state* exists, the request is recorded there, because it counts against the service's limits.
+
+    *account*: a description of the login. *verdict*: the verdict if the request fails.
     """
-    service, venue = origin(settings), find_venue_entry(settings.edition.venue, settings.edition.year)
+    service, venue = find_origin(settings), find_venue_entry(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         budget = locate_budget_file(state if state.is_dir() else Path(folder))
         client = OpenReview(service.api, service.host, RequestBudget(budget), login, ONE_TRY)  # type: ignore[arg-type]
         try:
-            count = client.count(invitation)
+            count = client.fetch_count(invitation)
         except Paused as pause:
             return Finding("OpenReview", "ok", f"{account}; not tried: {pause}")
         except SourceError as error:

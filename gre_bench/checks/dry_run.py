@@ -1,7 +1,7 @@
 """Estimates what a refresh would do, and how long it would take, by running its stages on a copy of the store.
 
-The copy is deleted afterwards. An estimate costs nothing: LMs are asked for no texts and no grades. These requests are
-only counted and priced.
+The copy is deleted afterwards. An estimate costs nothing: requests to LMs for texts and grades are counted and priced,
+but not sent.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from gre_bench.tasks import steps
 from gre_bench.writing.writers import WriterContext, is_rule
 
 TRIED_PAPERS = 2
-"""How many papers are scored to measure the pairs per second."""
+"""The number of papers whose pairs are scored to measure the pairs per second."""
 
 
-def estimate(job: Job, scratch: Path) -> dict[str, Any]:
+def estimate_refresh_cost(job: Job, scratch: Path) -> dict[str, Any]:
     """Returns what a refresh by *job* would do: its pairs, its requests to LMs with their cost, and its seconds.
 
-    Pairs are counted by metric and state. The seconds are extrapolated from scoring a few of the due pairs. *scratch*:
-    an empty folder for the copy of the store; the caller must delete it. Raises the same errors as a refresh.
+    Pairs are counted by metric and state. A few of the pairs without a score are scored in a copy of the store, and the
+    seconds are extrapolated from them. *scratch*: an empty folder for the copy; the caller must delete it. Raises the
+    same errors as a refresh.
     """
     job = set_job_domain(check_job(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -87,7 +88,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 
 
 def _estimate_seconds(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Scores a few papers; returns (estimated seconds to score all *due* pairs, basis of the estimate).
+    """Scores the pairs of a few papers. Returns (seconds to score all *due* pairs, the basis of this estimate).
 
     Pairs that an LM grades are not scored but added to *bill*.
     """

@@ -31,10 +31,10 @@ from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.openreview.fetching import (
     choose_fetch_run_folder,
+    find_origin,
     is_listing_complete,
     list_snapshot_items,
     locate_budget_file,
-    origin,
     sample_papers_of_journal,
 )
 from gre_bench.ingest.openreview.journal import (
@@ -45,11 +45,11 @@ from gre_bench.ingest.openreview.journal import (
 )
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import Venue, find_venue_entry
-from gre_bench.pipeline.perturbed_reviews import chosen_perturbations, find_perturbation_maker, list_harm_degrees
-from gre_bench.pipeline.planning import measures_length_effect
+from gre_bench.pipeline.perturbed_reviews import choose_perturbations, find_perturbation_maker, list_harm_degrees
+from gre_bench.pipeline.planning import can_measure_length_effect
 from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
 from gre_bench.pipeline.training_overlap import find_overlap_in_read_copy
-from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision
+from gre_bench.pipeline.validation_records import format_gate_decision, predict_verdicts
 from gre_bench.pipeline.year_models import list_named_lms
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.store import Store
@@ -65,13 +65,13 @@ More = Callable[[int], tuple[list[PlannedRequests], int]]
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns the plan of `plan_ahead`, and adds the validation of each metric that has no validation record.
+    """Returns the plan of `plan_ahead`, including the work of validating each metric that has no validation record.
 
-    The plan's ``verdicts`` say which metrics have a record. Records are matched by the names of metric, evaluation LM
-    and writer only.
+    The plan's ``verdicts`` say which metrics have a record. A record counts if its metric, evaluation LM and writer
+    have the same names; other settings are not compared.
     """
-    new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
-    changes = list(chosen_perturbations(settings)) if new else []
+    new = [row["metric"] for row in predict_verdicts(settings, state) if row["verdict"] == "missing"]
+    changes = list(choose_perturbations(settings)) if new else []
 
     def validation(papers: int) -> tuple[list[PlannedRequests], int]:
         makers = [(change, find_perturbation_maker(settings.validation, change)) for change in changes]
@@ -83,10 +83,10 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
         judge = list_named_lms(settings).judge
         if changes and judge and settings.validation.level == "review":
             texts.append(plan_judgment_requests(judge, papers * len(changes), "judgments of changed reviews"))
-        forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
+        forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).metrics_and_specific_forms if new else ()
         references = settings.edition.likely_references
         pairs = len(changes) * len(forms) * references
-        pairs += sum(measures_length_effect(find_recipe(metric)) for metric in new) * references * (references - 1)
+        pairs += sum(can_measure_length_effect(find_recipe(metric)) for metric in new) * references * (references - 1)
         return texts, papers * pairs
 
     plan = plan_ahead(settings, state, rates, more=validation)
@@ -99,8 +99,9 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, more:
     - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
     - *more*: a function that returns requests and pairs to add to those of a refresh (`More`).
 
-    The seconds of fetching are computed from the service's known limits. Tokens and USD are stated for each LM; None
-    means unknown. Raises `SettingsError` for an LM that is not in the models file, or for an unreadable file *rates*.
+    The seconds of fetching are computed from the rate limits that the service has stated so far. Tokens and USD are
+    stated for each LM; None means unknown. Raises `SettingsError` for an LM that is not in the models file, or for an
+    unreadable file *rates*.
     """
     edition, assumed = settings.edition, list[str]()
     venue = find_venue_entry(edition.venue, edition.year)
@@ -108,7 +109,7 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, more:
     has_host = bool(settings.fetch.host or venue.host)
     folder = choose_fetch_run_folder(settings, state) if has_host else None
     journal = open_journal_read_only(folder) if folder and (folder / JOURNAL).is_file() else None
-    have = _find_existing_data(state, venue, store, journal)
+    have = _count_existing_data(state, venue, store, journal)
     papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
     if not drawn and journal is not None and is_listing_complete(journal, venue):
         # Once the journal lists all papers, the sample can be chosen.
@@ -137,7 +138,7 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, more:
             "certificate": papers * len(list_harm_degrees(settings)[0]) * edition.likely_references,
         },
         "learnt": find_overlap_in_read_copy(settings, state).notes,
-        "verdicts": [row | {"gate": format_gate_decision(row, settings)} for row in expected_verdicts(settings, state)],
+        "verdicts": [row | {"gate": format_gate_decision(row, settings)} for row in predict_verdicts(settings, state)],
         "assumed": assumed,
     }
 
@@ -147,11 +148,11 @@ def _plan_fetch(
 ) -> dict[str, Any]:
     """Returns the estimated work of a fetch, and adds each assumption to *assumed*.
 
-    ``requests`` maps each kind of request to a number. ``seconds`` is the time until the service's limits allow the
-    last request.
+    *journal*: the log of a fetch that has begun; requests in it are not counted again. In the result, ``requests`` maps
+    each kind of request to a number. ``seconds`` is the time until the service's limits allow the last request.
     """
     fetch, edition = settings.fetch, settings.edition
-    host = origin(settings).host.partition("//")[2]
+    host = find_origin(settings).host.partition("//")[2]
     budget = RequestBudget(locate_budget_file(state))
     requests = {"login": 1}
     if journal is None or not is_listing_complete(journal, venue):
@@ -188,8 +189,11 @@ def _format_limits(budget: RequestBudget, kind: str) -> str:
     return ", ".join(limits) or "none known"
 
 
-def _find_existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """Returns what the folder *state* holds for the edition: counts of records by kind, and paths of snapshots."""
+def _count_existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
+    """Returns what the folder *state* already has for the edition: counts of records by kind, and paths of snapshots.
+
+    *journal*: the log of a fetch that has begun; None if there is none.
+    """
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     readable = store.is_readable
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if readable else {}
@@ -205,7 +209,7 @@ def _find_existing_data(state: Path, venue: Venue, store: Store, journal: Journa
 
 
 def _plan_written_texts(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[PlannedRequests]:
-    """Returns the requests for texts that LMs (not rules) write for *papers* papers; existing texts are included."""
+    """Returns the requests for texts that LMs (not rules) write for *papers* papers, as if no text existed yet."""
     texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if store.is_readable else []
     tokens = round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else PAPER_TOKENS
     if not texts:
@@ -239,7 +243,7 @@ def _plan_scoring(settings: Settings, papers: int, more: int, rates: Path | None
     """
     edition = settings.edition
     each = edition.estimate_pairs_per_paper(len(CONTROLS) + len(settings.writing.candidates))
-    pairs = papers * each * len(settings.scoring.with_chance) + more
+    pairs = papers * each * len(settings.scoring.metrics_and_specific_forms) + more
     if edition.references == "all":
         reviews = counted(edition.likely_references + 1, "human review")
         assumed.append(f"{reviews} a paper: every one is a reference")
@@ -259,7 +263,8 @@ def _count_models(settings: Settings, store: Store) -> int:
 def _count_committee_scores(settings: Settings, store: Store) -> int:
     """Returns how many scores ``study committee`` needs at most, per paper and metric.
 
-    The study tries every remaining LM candidate as the next member, and then a human review.
+    A committee is a set of candidates whose joined reviews are scored. The study adds one LM candidate at a time, after
+    trying all that are not members yet, and finally a human review.
     """
     models = _count_models(settings, store)
     return settings.edition.likely_references * (models * (models + 1) // 2) if models > 1 else 0

@@ -1,4 +1,4 @@
-"""The command line ``gre-bench``. Imports only the module of the given command, for speed."""
+"""The command line ``gre-bench``. For speed, it imports only the module of the command that is called."""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ INSTEAD = {
 
 
 def find_replacement(command: str, message: str) -> str | None:
-    """Returns the replacement line if *message*, a usage error of *command*, names something removed; else None."""
+    """Returns a line that names the replacement if *message* names something removed; None otherwise.
+
+    *message*: a usage error of *command*.
+    """
     named = re.match(r"No such (?:command '|option: )([\w-]+)", message)
     gone = " ".join((*command.split()[1:], named[1])) if named else ""
     return f"{gone} is gone; {INSTEAD[gone]}" if gone in INSTEAD else None

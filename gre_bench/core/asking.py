@@ -19,9 +19,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The number of replies, the tokens that the endpoint counted, and the number of replies that could not be read.
+    """What chats cost: numbers of replies, and of tokens as the endpoint counted them.
 
-    *hallucinated*: the number of replies with an "Answer:" that nobody requested.
+    - *unparsable*: the number of replies that could not be read.
+    - *hallucinated*: the number of replies with an "Answer:" that nobody requested.
     """
 
     replies: int = 0
@@ -39,9 +40,11 @@ FREE = Cost()
 
 @dataclass(frozen=True, slots=True)
 class ChatOutcome(Generic[T]):
-    """The outcome of one chat: the value *read* from the last reply, or the problem that replaces it.
+    """The outcome of one chat.
 
-    *cost*: the cost of all attempts. *text*: the last usable reply.
+    - *read*: the value that was read from the last reply; a `Problem` if that reply could not be used.
+    - *cost*: the cost of all attempts.
+    - *text*: the last usable reply.
     """
 
     read: T | Problem

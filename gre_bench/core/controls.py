@@ -1,6 +1,7 @@
-"""Controls: candidates made by rule, which a valid metric ranks below the human candidate.
+"""Controls: candidates made by rule. Under a valid metric, they score below the human baseline.
 
-``other-paper`` is a human review of another paper of the edition. ``generic`` is one fixed text for every paper.
+``other-paper`` gives each paper the human baseline's review of another paper. ``generic`` is one fixed text for every
+paper.
 """
 
 from __future__ import annotations
@@ -35,5 +36,5 @@ T = TypeVar("T")
 
 
 def pick_other_item(items: Sequence[T], index: int) -> T:
-    """Returns the item that lies half the length of *items* after *index*; after the end, counting restarts at 0."""
+    """Returns the item that is half the length of *items* after *index*; after the last item, the first one follows."""
     return items[(index + max(1, len(items) // 2)) % len(items)]

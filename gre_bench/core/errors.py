@@ -2,19 +2,19 @@
 
     GreBenchError
     ├── SettingsError     a setting, option or edition that cannot be used
-    ├── SourceError       a file or record from outside that cannot be read
+    ├── SourceError       an input file, or a record of a service, that cannot be read
     │   └── ServiceDown   a service gave no usable answer; the next run retries
     ├── Paused            a service allows no request before a stated time; the run continues then
     │   └── BudgetReached a limit of the settings is reached; the run continues once the limit is raised
-    ├── PromptError       a prompt file, or values for it, that cannot be used
+    ├── PromptError       a prompt file, or values for its fields, that cannot be used
     ├── ReplyError        an LM's reply that cannot be used
     ├── PerturbationError a perturbation that cannot be applied to the text of a review
     ├── SpanError         the log-probability of a reply cannot be computed or trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
     ├── UnfinishedError   a result that is not complete yet, such as a board before the first commit
-    └── StoreError        an edition's store: locked, of another version, damaged
-        ├── Clash         a row to be added already exists
-        ├── LockedError   another process is writing to the store
+    └── StoreError        an edition's database: locked, damaged, or written by another version
+        ├── DuplicateRowError     a row to be added already exists
+        ├── LockedError           another process is writing to the store
         └── NoCommittedDataError  no run has committed anything yet (also an UnfinishedError)
 
 The message of each error is one line that names the item and says what to do next. Any other exception is a bug, and
@@ -49,7 +49,7 @@ class ServiceDown(SourceError): ...
 
 
 class Paused(GreBenchError):
-    """*until*: when requests are allowed again, in epoch seconds."""
+    """A service allows no request before the time *until*, in epoch seconds."""
 
     def __init__(self, message: str, until: float):
         super().__init__(f"paused until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {message}")
@@ -69,7 +69,7 @@ class ReplyError(GreBenchError): ...
 
 
 class PerturbationError(GreBenchError):
-    """*code*: the reason, stored instead of the perturbed text."""
+    """A perturbation cannot be applied to a text. *code*: the reason, stored instead of the perturbed text."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -79,8 +79,9 @@ class PerturbationError(GreBenchError):
 class SpanError(GreBenchError):
     """Why a log-probability could not be computed. Functions return this error instead of the log-probability.
 
-    *code*: the reason, stored with the pair. *final*: whether another try would fail too. *broken*: whether the
-    evaluation LM itself misbehaves; a run then reports a fault.
+    - *code*: the reason, stored with the pair.
+    - *final*: whether another try would fail too.
+    - *broken*: whether the evaluation LM itself misbehaves; a run then reports a fault.
     """
 
     def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):
@@ -130,27 +131,28 @@ def build_missing_file_error(path: Path | str) -> SourceError:
 MEND = "what was done is kept: mend that and give the same command again"
 NO_MEMORY = "no memory left"
 
-OF_THE_MACHINE = frozenset(
+MACHINE_FAULT_NUMBERS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
 """Error numbers that mean a fault of the machine: a full, failing or read-only disk, no memory, too many open files."""
 
-OF_A_PATH = frozenset(
+PATH_FAULT_NUMBERS = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EILSEQ}
 )
-"""Error numbers that mean a wrong path: too long, a link where none is allowed, not a folder, no permission."""
+"""Error numbers that mean a wrong path: too long, a link where none is allowed, a file in place of a folder or the
+reverse, no permission, or characters that are not allowed."""
 
 
 def describe_path_fault(error: OSError) -> str | None:
     """Returns one line about *error* if a path that the user gave is the cause; None if it may be a bug."""
-    if error.errno not in OF_A_PATH or not error.filename:
+    if error.errno not in PATH_FAULT_NUMBERS or not error.filename:
         return None
     return f"{error.filename} cannot be used: {error.strerror}; name another"
 
 
 def describe_machine_fault(error: OSError) -> str | None:
     """Returns one line about *error* if the machine is the cause, such as a full disk; None if it may be a bug."""
-    if error.errno not in OF_THE_MACHINE:
+    if error.errno not in MACHINE_FAULT_NUMBERS:
         return None
     file = f"{error.filename}: " if error.filename else ""
     return f"{file}{error.strerror}; {MEND}"

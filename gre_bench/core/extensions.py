@@ -25,7 +25,8 @@ class Catalogue(Mapping[str, T]):
     - *is_entry*: (name, object) → whether the object is a valid entry with that name.
     - *forms*: entry → further (name, entry) pairs derived from that entry.
 
-    Looking up a name that is not in *own*, or listing all names, raises `SettingsError` if an addition cannot be used.
+    Looking up a name outside *own*, or listing all names, loads the entries of all packages. Both raise
+    `SettingsError` if one of these entries cannot be used.
     """
 
     def __init__(
@@ -56,20 +57,20 @@ class Catalogue(Mapping[str, T]):
         entries: dict[str, T] = {}
         for point in sorted(entry_points(group=self.group), key=lambda point: point.name):
             if point.name in self.own or point.name in entries:
-                raise _unusable_addition_error(point, "another entry has this name already")
+                raise _build_addition_error(point, "another entry has this name already")
             try:
                 entry = point.load()
             except Exception as error:
-                raise _unusable_addition_error(point, f"{type(error).__name__}: {error}".splitlines()[0]) from error
+                raise _build_addition_error(point, f"{type(error).__name__}: {error}".splitlines()[0]) from error
             if not self._is_entry(point.name, entry):
-                raise _unusable_addition_error(
+                raise _build_addition_error(
                     point, f"{point.value} is not a {self.group.rpartition('.')[2]} entry of that name"
                 )
             entries |= {point.name: entry, **dict(self._forms(entry))}
         return entries
 
 
-def _unusable_addition_error(point: EntryPoint, why: str) -> SettingsError:
+def _build_addition_error(point: EntryPoint, why: str) -> SettingsError:
     package = point.dist.name if point.dist else "an installed package"
     return SettingsError(
         f"package {package}: entry point {point.name} of {point.group} cannot be used: {why}; mend the package, or "

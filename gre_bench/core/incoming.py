@@ -1,9 +1,10 @@
 """Opens and reads all files from outside the program, within limits: tables, notes, logs, snapshots, settings.
 
 Only regular files are read, never a device or a pipe. Four limits are constants: `DEPTH`, `EXPANSION`, `LONGEST_ROW`
-and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``, which `use_file_limits` sets. All are
-checked before a row is parsed, so that a small file cannot exhaust the machine's memory. If a format's library may use
-far more memory than the file has bytes, the file is read in a separate process (`gre_bench.ingest.records.isolated`).
+and `MOST_ROWS`. Two more limits are settings, ``inputs.memory`` and ``inputs.seconds``; `use_file_limits` sets them.
+All are checked before a row is parsed, so that a small file cannot exhaust the machine's memory. If a format's library
+may use far more memory than the file has bytes, the file is read in a separate process
+(`gre_bench.ingest.records.isolated`).
 """
 
 from __future__ import annotations
@@ -103,9 +104,9 @@ def too_slow_error(name: str) -> SourceError:
 
 
 def check_expansion(name: str, packed: int, unpacked: int) -> None:
-    """Raises `SourceError` if the file *name* has *packed* bytes but unpacks to too many (*unpacked*) bytes.
+    """Raises `SourceError` if *unpacked* exceeds both `FREE` and `EXPANSION` times *packed*.
 
-    The limit is `FREE` bytes or `EXPANSION` times *packed*, whichever is more.
+    *packed*, *unpacked*: the size in bytes of the file *name* before and after it is unpacked.
     """
     if unpacked > max(FREE, EXPANSION * packed):
         raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
@@ -123,7 +124,7 @@ def open_zip_archive(path: Path, meter: Meter) -> zipfile.ZipFile:
 def compute_value_count_bound(text: bytes) -> int:
     """Returns an upper bound on the number of values in the row *text*.
 
-    The bound is one more than the number of commas and opening brackets, including quoted ones.
+    The bound is one more than the number of commas, ``[`` and ``{``, including those in quotes.
     """
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
@@ -145,7 +146,8 @@ def check_depth(text: bytes) -> None:
 def open_regular_file(path: Path) -> io.FileIO:
     """Opens the regular file *path* for reading bytes, unbuffered. It may be a link, because the user named it.
 
-    Raises FileNotFoundError, and `SourceError` for a folder, a device, a pipe or a name that is not UTF-8.
+    Raises FileNotFoundError if there is no such file. Raises `SourceError` for a folder, a device or a pipe, or if the
+    name is not UTF-8.
     """
     check_name(path)
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -167,7 +169,7 @@ def check_name(path: Path) -> None:
 def read_bytes(path: Path, most: float | None = None) -> bytes:
     """Returns the contents of the file *path*.
 
-    Raises `SourceError` if the file has more than *most* bytes; None: more than ``inputs.memory``.
+    Raises `SourceError` if the file has more than *most* bytes. If *most* is None, the limit is ``inputs.memory``.
     """
     most = current_file_limits().memory * MB if most is None else most
     with open_regular_file(path) as file:
@@ -190,7 +192,8 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 def open_decompressed(path: Path) -> BinaryIO:
     """Opens the regular file *path* for reading bytes; gzip data is unpacked, whatever the file's name.
 
-    Raises `SourceError` if there is no such file. Reading raises it at the limits `EXPANSION` and ``inputs.seconds``.
+    Raises `SourceError` if there is no such file. Reading from the opened file raises `SourceError` above one of the
+    limits `EXPANSION` and ``inputs.seconds``.
     """
     try:
         return io.BufferedReader(_MeteredFile(path, open_regular_file(path)), 2**20)

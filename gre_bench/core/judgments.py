@@ -39,7 +39,7 @@ def keep_only_judgments(text: str) -> str:
 
 
 def prepare_judgments(text: str, form: Form, ascii_fold: bool) -> str:
-    """Returns the judgments *text* in the form in which they are scored.
+    """Returns *text*, which a writer of judgments returned, in the form that is scored.
 
     *form*: ``as_written`` keeps all lines, ``strict`` only judgments. *ascii_fold*: whether to convert to ASCII first.
     """

@@ -1,4 +1,7 @@
-"""Finds the name that a user means among known names, and lists similar names for error messages."""
+"""Finds the name that a user means, and lists similar names for error messages.
+
+The *known* names are all valid names of one kind, such as editions or metrics.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ SHOWN = 12
 
 
 def sort_by_similarity(name: str, known: Iterable[str]) -> list[str]:
-    """Returns all *known* names, the most similar to *name* first, then in alphabetical order.
+    """Returns all *known* names, the most similar to *name* first; equally similar names are in alphabetical order.
 
-    The similarity is difflib's ratio, ignoring case. *name* is compared with the whole known name and with the part
-    after its last ``/``.
+    The similarity is difflib's ratio, ignoring case: that of *name* and the known name, or of *name* and the part of
+    the known name after its last ``/``, whichever is higher.
     """
 
     def distance_to(other: str) -> tuple[float, str]:
@@ -41,7 +44,7 @@ def suggest_known_names(name: str, known: Iterable[str]) -> str:
 
 
 def format_name_list(names: Iterable[str], most: int = SHOWN) -> str:
-    """Returns *names* as one line: the first *most* names, then how many are left out."""
+    """Returns the first *most* of *names* in one line, then how many are left out; ``none yet`` without names."""
     names = list(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return (", ".join(names[:most]) or "none yet") + more
@@ -59,9 +62,9 @@ def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
 
 
 def find_matching_name(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name that equals *name*, or else the only known name that ends in ``/`` and *name*.
+    """Returns the known name that equals *name*, or else the only one whose part after the last ``/`` equals *name*.
 
-    Returns None if there is neither. Raises `SettingsError` if several known names end in ``/`` and *name*.
+    Returns None if there is neither. Raises `SettingsError` if several known names have *name* after their last ``/``.
     """
     names = set(known)
     if name in names:
@@ -77,5 +80,5 @@ def _get_part_after_slash(name: str) -> str:
 
 
 def leaves_parent_folder(name: str) -> bool:
-    """Whether *name* would leave its parent folder: it begins with a slash, or a part between slashes is . or .."""
+    """Whether the path *name* may lead out of its parent folder: it begins with ``/`` or has a part ``.`` or ``..``."""
     return name.startswith("/") or not {".", ".."}.isdisjoint(name.split("/"))

@@ -24,12 +24,12 @@ class Recipe:
 
     *title*: the metric's name on pages.
     *source*: whether the metric reads reviews as written, or judgments.
-    *synopsis*: the text about the paper that the metric reads. ``beyond`` means the judgments of the reviewers whom
-    the setting ``scoring.beyond`` names; they are presented by a prompt of their own.
+    *synopsis*: the text about the paper that the metric reads. ``beyond``: the judgments of the reviewers that the
+    setting ``scoring.beyond`` names. They have a prompt of their own.
     *asks*: the kind of model that computes the metric; ``nothing``: no model.
     *formula*: how the score is computed from log-probabilities; None for a metric that uses none. ``specific``
     subtracts the score of the candidate's review of another paper.
-    *needs_reference*: True: one score for each pair of candidate's review and reference; False: one for each review.
+    *needs_reference*: whether a candidate's review gets one score per reference; if False, it gets one score.
     *measure*: ``module:name`` of a `gre_bench.metrics.overlap.Measure`, if the metric needs no model.
     """
 
@@ -88,7 +88,7 @@ EXAMINER = "examiner."
 """Prefix of the name of a metric that one of the settings' examiners computes."""
 
 
-def is_known(name: str) -> bool:
+def is_metric_name(name: str) -> bool:
     """Whether *name* is in the catalogue or has the form ``examiner.NAME``.
 
     False for a metric of a package that is not installed.
@@ -116,9 +116,10 @@ def sort_metric_names(names: Iterable[str]) -> list[str]:
 
 
 def find_specific_signature(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the id of the signature in *signatures* for the specific form of the metric in *signature*.
+    """Returns the id of the signature of the specific form of a metric; None if *signatures* has no such signature.
 
-    The two signatures differ only in *metric* (see `SPECIFIC`) and *chance*. Returns None if there is none.
+    *signature*: the metric's own signature. The signature of its specific form differs from it only in *metric* (see
+    `SPECIFIC`) and *chance*.
     """
     rest = signature.keys() - {"metric", "chance", "signature_id"}
     for row in signatures:

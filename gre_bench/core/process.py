@@ -1,4 +1,4 @@
-"""System calls of a process: to be stopped when its parent ends or is killed, and to give back freed memory."""
+"""Two system calls: one ends a process together with its parent, the other gives freed memory back to the system."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextlib import suppress
 PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent(parent: int, sign: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
-    """Returns a function that makes the calling process receive the signal *sign* when its parent process ends.
+def make_parent_death_hook(parent: int, sign: signal.Signals = signal.SIGTERM) -> Callable[[], None]:
+    """Returns a function for a child process to call: the child then gets the signal *sign* when its parent ends.
 
-    *parent*: the process id of the parent. If the parent has already ended, the calling process exits at once. The
-    returned function does nothing except on Linux. It may be called between fork and exec (``preexec_fn``).
+    *parent*: the process id of the parent. If the parent has already ended, the call ends the child at once. The
+    function works only on Linux; elsewhere it does nothing. It may be called between fork and exec (``preexec_fn``).
     """
     if not sys.platform.startswith("linux"):
         return lambda: None
@@ -31,9 +31,9 @@ def die_with_parent(parent: int, sign: signal.Signals = signal.SIGTERM) -> Calla
 
 
 def return_freed_memory() -> None:
-    """Gives the memory of deleted objects back to the system; otherwise the C library glibc keeps that memory.
+    """Gives the memory of deleted objects back to the system, because the C library glibc may keep it.
 
-    Does nothing with other C libraries, which lack ``malloc_trim``.
+    Does nothing if the C library lacks ``malloc_trim``.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

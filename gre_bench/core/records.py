@@ -24,7 +24,7 @@ HUMAN = "human"
 """Name of the human baseline among the candidates."""
 
 FIXED_WRITER = "fixed"
-"""The writer's name for judgments that were not made from a review (the generic control)."""
+"""The writer's name for the judgments of the control ``generic``, which are the same for every paper."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
 """The form of the name of a venue or a sample."""
@@ -121,7 +121,7 @@ class Judgments:
 class Candidate:
     """An author whose reviews are scored. Fields that do not apply are None.
 
-    *change*: for a control or a perturbed review, what was done to the human review.
+    *change*: for a control, how its reviews are made; for perturbed human reviews, the name of the perturbation.
     """
 
     candidate_id: str
@@ -143,10 +143,10 @@ class Synopsis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair of texts to score: a candidate's review of a paper, and a reference for the same paper.
+    """One pair to score: a candidate's review of a paper, and a reference for the same paper.
 
     *synopsis*: None if the metric reads no synopsis.
-    *moved*: the candidate's review of another paper, whose score is subtracted as chance; None if there is none.
+    *moved*: the candidate's review of another paper; the specific form subtracts its score. None for other metrics.
     """
 
     paper_id: str
@@ -165,7 +165,7 @@ class Case:
 
 
 _MACHINE_PART = re.compile(r", (?:\d+ tokens|one text) on [a-z]+$|\+unicode-[\d.]+$")
-"""The end of an engine's version that states how and where it computed."""
+"""The end of `Signature.engine_version`, which states how the work was divided, the device, and the Unicode tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Signature:
     *form*: whether lines that are not judgments are kept or dropped; ``original`` for reviews as written.
     *text_cut*: how reviews as written are truncated.
     *engine_version*: version of the code that computes log-probabilities.
-    *chance*: the rule and seed for choosing the review of another paper whose score is subtracted.
+    *chance*: for a specific form, the rule and seed that choose the review of another paper.
     """
 
     metric: str
@@ -203,17 +203,17 @@ class Signature:
 
     @property
     def validated_as(self) -> Signature:
-        """The signature under which validations are shared: this one without what only affects rounding.
+        """This signature without the parts that only affect rounding; signatures that are then equal share validations.
 
-        The precision of the evaluation LM's weights is left out. The part of the engine's version that describes the
-        machine is left out too: how the work is divided, the device, and Python's Unicode tables.
+        Left out are the precision of the evaluation LM's weights and the end of *engine_version*: how the work was
+        divided, the device, and Python's Unicode tables.
         """
         engine = _MACHINE_PART.sub("", self.engine_version)
         return self if self.evaluation_lm == "none" else replace(self, dtype="any", engine_version=engine)
 
 
 def signature_of(row: Mapping[str, Any]) -> Signature:
-    """Returns the signature whose fields (and id) are the columns of *row*, a row from a store."""
+    """Returns the signature in *row*, a database row with a column for each of the signature's fields."""
     fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
     fields["chance"] = row.get("chance") or "none"
     return Signature(**fields)
@@ -234,7 +234,7 @@ class Problem:
 
     *code*: the reason as one word, such as ``empty_text``. *message*: the reason in words.
     *final*: whether a retry is useless; if False, the next run retries.
-    *broken*: whether the model that computes scores misbehaves; a run then reports a fault.
+    *broken*: whether the model that computes scores is itself faulty; a run then reports a fault.
     """
 
     code: str
@@ -273,7 +273,7 @@ def make_score(signature_id: str, case: Case, result: float | Problem, predictio
 
 
 def explain_missing_text(case: Case) -> Problem | None:
-    """Returns the problem if the candidate's text or the paper's text (*synopsis*) of *case* is missing, else None."""
+    """Returns the problem if *case* lacks the candidate's text or the paper's text (*synopsis*), else None."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")
@@ -283,7 +283,7 @@ def explain_missing_text(case: Case) -> Problem | None:
 class Prediction:
     """The texts of one prediction: an evaluation LM predicts *reply*, given a review *x* and a *synopsis*.
 
-    *x*: the given review, usually the candidate's; None if the reply is predicted without one.
+    *x*: the review that the LM has read, usually the candidate's; None if it has read none.
     *prompt*: the name of the prompt that presents the three texts.
     """
 
@@ -406,7 +406,7 @@ class LMIdentity:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPair:
-    """A pair in the plan of scores, with its *case* if it can be scored now, or else the reason.
+    """A pair that a run plans to score, with its *case*, or else the reason why it cannot be scored now.
 
     *state*: ``due``: can be scored. ``waiting``: a text must still be written. ``excluded``: a rule excludes the pair
     from the metric. ``failed``: a text could not be written.

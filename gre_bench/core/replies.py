@@ -1,6 +1,6 @@
-"""Extracts the useful parts of an LM's reply, and the number in a reply or in a cell of a file.
+"""Extracts the useful parts of an LM's reply, and the number in a reply or in a cell of a table.
 
-A reply may be hostile, so every function runs in linear time. An ambiguous number is read as None.
+A reply may be hostile, so every function runs in linear time. The functions return None for an ambiguous number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _NEAR = 40
 _CHANNELS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")
 _FINAL = re.compile(r"<\|channel\|>final\b[^<]*<\|message\|>(.*?)(?:<\|(?:end|return|start)\|>|\Z)", re.DOTALL)
 _BARE_CHANNELS = re.compile(r"\s*analysis.*?assistantfinal", re.DOTALL)
-"""Channels of gpt-oss: the start of one, the final one, and the words that remain if special tokens are dropped."""
+"""Channels (parts) of a gpt-oss reply: the start of a channel, the final channel, and the names of the channels, which
+remain if special tokens are dropped."""
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d+),(\d+)")
 _LABELLED = re.compile(
@@ -82,9 +83,9 @@ def extract_tags(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def parse_assw(text: str) -> tuple[list[str], list[str]]:
-    """Returns (strengths, weaknesses), two lists of points that the paper's authors state, from the reply *text*.
+    """Returns (strengths, weaknesses) from the reply *text*: two lists of points that the paper's authors state.
 
-    Raises ``ReplyError("no_assw")`` if one of the two tags is missing or there are no points.
+    Raises ``ReplyError("no_assw")`` if one of the two tags is missing, or if both lists are empty.
     """
     parts = extract_tags(text, ASSW_PARTS)
     if set(parts) != set(ASSW_PARTS):
@@ -100,7 +101,8 @@ def repeats_itself(text: str) -> bool:
 
     The loop has at least `TIMES` repetitions and `LOOP` characters. Its first and last passage may be incomplete.
     Method: reverse the text and compute the longest border of each prefix, in linear time (Knuth, Morris and Pratt
-    1977). A prefix of length n whose longest border has length b repeats a passage of length n − b.
+    1977). A border is a shorter prefix that is also a suffix. If the longest border of a prefix of length n has length
+    b, the prefix repeats a passage of length n − b.
     """
     tail = text.rstrip()[: -TAIL - 1 : -1]
     borders = [0] * len(tail)
@@ -125,8 +127,9 @@ def without_thinking(text: str) -> tuple[str, int]:
     - A block starts at the beginning of a line or right after another block.
     - It ends at the first closing tag that no sentence mentions, or else at the first closing tag. A block that is not
       closed runs to the end of the text.
-    - The opening tag may be missing, because some chat templates write it. Then all text before the closing tag is
-      removed, unless a sentence mentions the tag. If a block precedes, the lone closing tag must start a line.
+    - The opening tag may be missing, because some chat templates put it into the prompt. Then all text before the
+      closing tag is removed, unless a sentence mentions the tag. After another block, such a closing tag counts only
+      at the start of a line.
     """
     if _CHANNELS.match(text):
         visible = "".join(_FINAL.findall(text)).strip()
@@ -188,10 +191,10 @@ def _skip_blanks(text: str, start: int) -> int:
 
 
 def _find_closing_tag(tags: Sequence[_Tag], first: int, name: str) -> int:
-    """Returns the index after the tag that closes the block *name*, or ``len(tags) + 1`` if no tag closes the block.
+    """Returns one more than the index of the tag that closes the block *name*; ``len(tags) + 1`` if no tag does.
 
-    The search starts at the index *first*. A closing tag that a sentence merely mentions counts only if there is no
-    other. After such a mention, the search ends at the next opening tag that starts a line.
+    The search starts at the index *first*. A closing tag that a sentence merely mentions counts only if the search
+    finds no other. After such a mention, the search ends at the next opening tag that starts a line.
     """
     mention = None
     for index in range(first, len(tags)):
@@ -208,7 +211,8 @@ def _find_closing_tag(tags: Sequence[_Tag], first: int, name: str) -> int:
 def parse_number(value: object) -> float | None:
     """Returns *value* as a number if it is a finite number or a text that holds only a number; else None.
 
-    A text may have a decimal comma. Returns None if three digits follow the comma, which may then separate thousands.
+    A text may have a decimal comma. If three digits follow the comma, it may separate thousands. The result is then
+    None, unless only zeros precede the comma.
     """
     if isinstance(value, str):
         value = value.strip().replace("\u2212", "-")
@@ -239,5 +243,5 @@ def parse_rating(value: object) -> float | None:
 
 
 def number_continues(after: str) -> bool:
-    """Whether *after*, the text right after a number, makes the number part of a decimal, range, fraction or list."""
+    """Whether the number before the text *after* is only a part of a decimal, percentage, range, fraction or list."""
     return _GOES_ON.match(after) is not None

@@ -23,9 +23,9 @@ def _resolve_package_folder(package: Path, name: str) -> Path:
 
 
 def load_patterns(name: str) -> dict[str, Any]:
-    """Returns the contents of ``data/rules/NAME.toml``, with the patterns of its table ``parts`` filled in.
+    """Returns the contents of ``data/rules/NAME.toml``, with all placeholders in its patterns filled in.
 
-    In a pattern, ``<PART>`` in capitals stands for the pattern *PART* of that table.
+    A placeholder ``<PART>``, in capitals, stands for the pattern *PART* of the file's table ``parts``.
     """
     import tomllib
 
@@ -57,9 +57,9 @@ def list_settings_names() -> list[str]:
 
 
 def find_settings_file(given: Path) -> Path:
-    """Returns the path of the settings file *given*: a file, or the name of a shipped one such as ``papers/004_board``.
+    """Returns the path of the settings file *given*: a path, or a name in ``deployments/``, as ``papers/004_board``.
 
-    Returns *given* unchanged if it is an existing file, or if no shipped file has that name.
+    Returns *given* unchanged if it is an existing file, or if ``deployments/`` has no file of that name.
     """
     if given.is_file() or given.parent not in (Path(), Path(PAPERS)):
         return given

@@ -129,7 +129,7 @@ def split_into_sections(text: str) -> tuple[Section, ...]:
     for line in _LINE.finditer(text):
         if heading := _match_heading(line[0], kind):
             end, kind = line.start() + heading[0], heading[1]
-            marks.append((line.start(), _match_end(_SPACE.match(text, end), end), kind))
+            marks.append((line.start(), _get_match_end(_SPACE.match(text, end), end), kind))
     starts = marks if marks and not marks[0][0] else [(0, 0, "other"), *marks]
     ends = [start for start, _, _ in starts[1:]] + [len(text)]
     return tuple(
@@ -140,7 +140,7 @@ def split_into_sections(text: str) -> tuple[Section, ...]:
 
 
 def join_sections(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*, as `split_into_sections` returns them or with sentences removed or changed."""
+    """Returns the text of *sections*, which `split_into_sections` returned; sentences may have been changed since."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections
@@ -182,10 +182,10 @@ def _match_heading(line: str, before: Kind) -> tuple[int, Kind] | None:
 
 
 def _choose_section_kind(kind: Kind, before: Kind, core: str) -> Kind:
-    """Returns the kind of the section that a heading with the words *core* opens. This is *kind*, with one exception.
+    """Returns the kind of the section under a heading. *core*: the words of the heading. *kind*: the kind they name.
 
-    A heading of a single aspect, such as "Clarity", may follow strengths, weaknesses or questions. It then continues
-    the section *before*.
+    The result is *kind*, except for a heading of a single aspect, such as "Clarity", after strengths, weaknesses or
+    questions. Such a heading continues the section above it, so the result is *before*, the kind of that section.
     """
     several = re.search(r",|/|&| and ", core)
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind
@@ -230,12 +230,12 @@ def _find_sentence_starts(body: str) -> Iterable[int]:
                 opened = item.end() if item else 0
                 yield line
         elif end.end() >= opened:
-            after = _match_end(_BLANKS.match(body, end.end()), end.end())
+            after = _get_match_end(_BLANKS.match(body, end.end()), end.end())
             word = body[max(0, end.start() - 12) : end.start() + 1]
             stop = end[0] != "." or not _ABBREVIATION.search(word)
             if stop and not body[after].islower() and body[after] not in _CONTINUERS:
                 yield after
 
 
-def _match_end(match: re.Match[str] | None, otherwise: int) -> int:
+def _get_match_end(match: re.Match[str] | None, otherwise: int) -> int:
     return match.end() if match else otherwise

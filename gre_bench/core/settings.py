@@ -26,7 +26,7 @@ from gre_bench.core.rosters import find_roster_file, load_roster_tree, merge_set
 from gre_bench.core.urls import base_url
 
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
-"""The settings whose value is a path or the name of a pretrained model."""
+"""The settings (group, setting) whose value is a path or the name of a pretrained model."""
 _LOGIN = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
@@ -61,7 +61,7 @@ class _SettingsGroup(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False
 
 
 class EditionSettings(_SettingsGroup, frozen=True):
-    """The papers that are scored: a venue-year, and a sample of its papers. A drawn sample never changes."""
+    """The papers that are scored: a venue-year, and a sample of its papers. Once drawn, a sample never changes."""
 
     venue: str = _field("SAMPLE", "venue name, such as ICLR", pattern=NAME)
     year: int = _field(2026, "year of the venue", ge=1990, le=2100)
@@ -119,10 +119,10 @@ class EditionSettings(_SettingsGroup, frozen=True):
 
     @property
     def likely_references(self) -> int:
-        """The likely number of references per paper for the human candidate, for estimates.
+        """The likely number of references per paper that the human candidate is scored against, for estimates.
 
-        With ``references = "all"``, this is 3, because ICLR papers have 4 reviews. If ``min_reviews = 1`` too, this is
-        0, because such venues have one review per paper, and no human candidate.
+        With ``references = "all"``, this is 3, because ICLR papers have 4 reviews. With ``min_reviews = 1`` too, this
+        is 0: such venues have one review per paper, which is the reference, so there is no human candidate.
         """
         if self.references != "all":
             return self.references
@@ -141,7 +141,7 @@ class EditionSettings(_SettingsGroup, frozen=True):
 
 
 class SourceSettings(_SettingsGroup, frozen=True):
-    """Files that `refresh` imports first. Importing a file again changes nothing."""
+    """The files that `refresh` imports before it scores. Importing the same file again changes nothing."""
 
     papers: Path | None = _field(None, "papers to import (.jsonl, .csv or .parquet)")
     reviews: Path | None = _field(None, "reviews to import (.jsonl, .csv or .parquet)")
@@ -167,7 +167,7 @@ class SourceSettings(_SettingsGroup, frozen=True):
 
 
 class FetchSettings(_SettingsGroup, frozen=True):
-    """How OpenReview is queried."""
+    """How the notes and PDFs of a venue-year are fetched from OpenReview."""
 
     host: str | None = _field(None, "host to use instead of the venue's", pattern=r"^https?://[^/]+$")
     login: str = _field(
@@ -195,14 +195,17 @@ class FetchSettings(_SettingsGroup, frozen=True):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """Secret of the login → where it is stored: ``env:LOGIN_TOTP_SECRET`` or ``block:login-totp-secret``."""
+        """Secret of the login, such as ``totp_secret`` → where it is stored.
+
+        An example of such a place is ``env:OPENREVIEW_TOTP_SECRET`` or ``block:openreview-totp-secret``.
+        """
         if self.login.startswith("env:"):
             return {name: f"{self.login}_{name.upper()}" for name in _SECRETS}
         return {name: f"{self.login}-{name.replace('_', '-')}" for name in _SECRETS}
 
 
 class WritingSettings(_SettingsGroup, frozen=True):
-    """Writers of the texts that scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
+    """Writers of the texts that scores are computed from: ``rule`` (uses no LM), or a model of the models file."""
 
     judgments: str | None = _field(None, "writer of the judgments of all reviews; none: only imported judgments")
     assw: str = _field("rule", "writer of the author-stated strengths and weaknesses (gem_s_assw)")
@@ -252,7 +255,7 @@ class EvaluationLMSettings(_SettingsGroup, frozen=True):
         return base_url(endpoint)
 
     @property
-    def elsewhere(self) -> bool:
+    def runs_in_server(self) -> bool:
         """Whether the evaluation LM runs in a server process, which several threads can use at once."""
         return self.backend == "vllm"
 
@@ -289,11 +292,8 @@ class ScoringSettings(_SettingsGroup, frozen=True):
     )
 
     @property
-    def with_chance(self) -> tuple[str, ...]:
-        """The metrics to compute: *metrics* and, if chance is scored, their specific forms.
-
-        A specific form is the excess of a metric over chance; some metrics have none.
-        """
+    def metrics_and_specific_forms(self) -> tuple[str, ...]:
+        """The metrics to compute: *metrics* and, if *chance* is true, the specific form of each metric that has one."""
         forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRICS]
         return tuple(dict.fromkeys((*self.metrics, *(forms if self.chance else ()))))
 
@@ -395,7 +395,7 @@ class ImportLimitSettings(_SettingsGroup, frozen=True):
 
 
 class ReleaseSettings(_SettingsGroup, frozen=True):
-    """What ``gre-bench year`` publishes of metrics that failed validation or were not validated."""
+    """What ``gre-bench year`` does with the boards of metrics that failed validation or were not validated."""
 
     unvalidated: Literal["hide", "show", "refuse"] = _field(
         "hide",
@@ -415,7 +415,7 @@ class Bounds(_SettingsGroup, frozen=True):
 
 
 class BudgetSettings(Bounds, frozen=True):
-    """Spending limits for all runs of an edition or study together, and for single models. A run pauses at a limit."""
+    """Spending limits: for all runs of an edition or study together, and for each model. A run pauses at a limit."""
 
     models: dict[str, Bounds] = _field({}, "limits for single models of the models file")
 
@@ -445,7 +445,7 @@ class Settings(_SettingsGroup, frozen=True):
         """Replaces a roster's name by the roster's settings, so that recorded settings need no roster file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return (
-            merge_settings(_load_roster_absolute(named, Path.cwd()), tree | {"roster": None})
+            merge_settings(_load_roster_with_absolute_paths(named, Path.cwd()), tree | {"roster": None})
             if isinstance(named, str)
             else tree
         )
@@ -481,11 +481,11 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
 
 
 def load_recorded_settings(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
-    """Returns the settings in *tree* (group → setting → value), such as recorded ones, with *overrides*.
+    """Returns the settings in *tree* (group → setting → value), which an earlier run recorded, with *overrides*.
 
-    An override of the snapshot also removes recorded notes, PDFs and texts, and vice versa. Settings in *tree* that
-    this version lacks are ignored, because another version may have recorded them. Raises `SettingsError` for an
-    invalid setting.
+    If ``sources.snapshot`` is overridden, the recorded ``sources.notes``, ``pdfs`` and ``texts`` are dropped, and vice
+    versa. Settings that this version does not have are ignored, because another version may have recorded them. Raises
+    `SettingsError` for an invalid setting.
     """
     tree = {
         group: _drop_unknown_settings(group, values) for group, values in tree.items() if group in Settings.model_fields
@@ -562,7 +562,7 @@ def _make_paths_absolute(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
     return tree
 
 
-def _load_roster_absolute(name: str, beside: Path) -> dict[str, Any]:
+def _load_roster_with_absolute_paths(name: str, beside: Path) -> dict[str, Any]:
     """Returns the settings of the roster *name* with absolute paths. *name*, *beside*: see `find_roster_file`."""
     file = find_roster_file(name, beside).resolve()
     return _make_paths_absolute(load_roster_tree(file), file.parent)
@@ -571,7 +571,7 @@ def _load_roster_absolute(name: str, beside: Path) -> dict[str, Any]:
 def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
     """Returns the settings in *tree*, changed by *overrides*, which must belong to the same group as *example*.
 
-    *what*: the name of the group in the error message.
+    *what*: what the error message calls the settings of that group.
     """
     for override in overrides:
         if not override.startswith(example.partition(".")[0] + "."):
@@ -583,7 +583,7 @@ def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: 
 def _apply_override(tree: dict[str, Any], override: str) -> None:
     key, sign, value = override.partition("=")
     if key.strip() == "roster" and value:
-        tree |= merge_settings(tree, _load_roster_absolute(value, Path.cwd()))
+        tree |= merge_settings(tree, _load_roster_with_absolute_paths(value, Path.cwd()))
         return
     parts = key.strip().split(".")
     if parts[:2] == ["budget", "models"] and len(parts) > 3:

@@ -1,4 +1,4 @@
-"""Reads JSON and TOML from untrusted sources and checks their entries; rejects duplicate keys and deep nesting."""
+"""Reads JSON and TOML from untrusted sources, and checks the entries; rejects duplicate keys and deep nesting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOMLDecodeError = tomllib.TOMLDecodeError
 
 
 class NamedEntry(BaseModel, frozen=True, extra="forbid", defer_build=True):
-    """An entry of a catalogue, identified by its *name*."""
+    """An entry of a TOML file, identified by its *name*; the base class for `read_entries`."""
 
     name: str
 
@@ -54,7 +54,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_table(path: Path, title: str) -> dict[str, Any]:
-    """Returns the table of the TOML file *path*, which messages call *title*, such as ``claims file``.
+    """Returns the table of the TOML file *path*. *title*: what error messages call the file, such as ``claims file``.
 
     Raises FileNotFoundError if the file is missing, and `SettingsError` if it cannot be read.
     """
@@ -67,10 +67,11 @@ def read_table(path: Path, title: str) -> dict[str, Any]:
 
 
 def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool = False) -> dict[str, Kind]:
-    """Returns name → entry for the entries ``[[key]]`` of the TOML file *path*, which messages call *title*.
+    """Returns name → entry for the tables ``[[key]]`` of the TOML file *path*.
 
-    *named*: whether the message about an invalid entry states the entry's name. Raises `SettingsError` if the file
-    cannot be read or holds anything but entries. Also raises it if an entry is invalid, or two have the same name.
+    *title*: what error messages call the file. *named*: whether the message about an invalid entry states the entry's
+    name. Raises `SettingsError` if the file cannot be read or has other contents than entries. Also raises it if an
+    entry is invalid, or if two entries have the same name.
     """
     try:
         tree = read_table(path, title)
@@ -96,8 +97,8 @@ def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool
 def format_validation_faults(error: ValidationError, whole: str = "") -> list[str]:
     """Returns one line for each fault in *error*: the field and the reason.
 
-    The value is never included, because a user may have pasted a secret into a wrong field. *whole*: the text in place
-    of the field if a fault concerns the whole entry.
+    The value is never included, because a user may have pasted a secret into a wrong field. *whole*: the text that
+    replaces the field's name if a fault concerns the entry as a whole.
     """
     named = ((".".join(map(str, item["loc"])) or whole, item["msg"]) for item in error.errors())
     return [f"{field}: {reason}" if field else reason for field, reason in named]

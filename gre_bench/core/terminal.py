@@ -1,4 +1,4 @@
-"""Makes texts safe for a terminal or a page, and writes all CSV and Markdown tables of the program."""
+"""Makes texts safe for a terminal or a page, and formats all CSV and Markdown tables of the program."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters except tab and line feed, line separators, writing-direction marks, and lone surrogates."""
+"""Control characters (but not tab and line feed), line separators, writing-direction marks, and lone surrogates."""
 
 
 def remove_control_characters(text: object) -> str:
-    """Returns *text* without control characters, which a terminal would execute."""
+    """Returns *text* without unprintable characters, which a terminal may execute; line feeds and tabs stay."""
     return "".join(mark for mark in str(text) if mark.isprintable() or mark in "\n\t")
 
 
 def replace_control_characters(text: str) -> str:
-    """Returns *text* for a page: each control character is replaced by U+FFFD, except zero-width joiners."""
+    """Returns *text* for a page: CRLF becomes LF, and each control character (`_CONTROLS`) becomes U+FFFD."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
@@ -43,7 +43,7 @@ def format_csv_cell(value: Any) -> Any:
 
 
 def format_csv_table(names: Sequence[str], rows: Iterable[Sequence[Any]], end: str = "\n") -> str:
-    """Returns *rows* as CSV with the header *names*; a None in a row becomes an empty cell. *end*: line terminator."""
+    """Returns *rows* as CSV with the header *names*; None becomes an empty cell. *end*: what ends each line."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator=end)
     writer.writerow(map(format_csv_cell, names))
@@ -67,9 +67,9 @@ def format_markdown_cell(value: Any) -> str:
 def format_markdown_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()
 ) -> list[str]:
-    """Returns the lines of a Markdown table. Its cells must be Markdown already, such as from `format_markdown_cell`.
+    """Returns the lines of a Markdown table. The cells must already be Markdown, as `format_markdown_cell` returns it.
 
-    *numeric*: for each column, whether it is right-aligned; by default none is.
+    *numeric*: for each column, whether it is right-aligned; empty: all columns are left-aligned.
     """
     rule = ["---:" if right else "---" for right in numeric or [False] * len(heads)]
     return [f"| {' | '.join(cells)} |" for cells in (heads, rule, *rows)]

@@ -1,6 +1,7 @@
-"""Registers of the papers and reviews that a model or a rule was trained on: ``learnt_from.txt`` next to its weights.
+"""Registers: files ``learnt_from.txt`` that list, as digests, the papers and reviews that an artefact was trained on.
 
-Each line is a kind and the first 16 hex digits of a SHA-256; the lines are sorted. Lines of three kinds are entries:
+An artefact is a model or a rule that was trained; its register lies next to its weights. Each line is a kind and the
+first 16 hex digits of a SHA-256; the lines are sorted. Lines of three kinds are entries:
 
 - ``review``: the text of a review, not its judgments.
 - ``abstract``: the abstract of a paper.
@@ -8,8 +9,8 @@ Each line is a kind and the first 16 hex digits of a SHA-256; the lines are sort
 
 Digests of texts ignore case, Unicode form (NFKC) and white space. A paper counts as trained on if any of its entries is
 registered. Texts alone would miss a review that was edited later. Ids alone would miss the same paper under another id.
-Two more lines protect the register: ``artefact`` is the digest of the weights to which it belongs, and ``register`` is
-the digest of all other lines. An artefact is a model or a rule that was trained.
+Two more lines protect the register: ``artefact`` is the digest of the artefact's weights, and ``register`` is the
+digest of all other lines.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class PaperTexts:
 class Register:
     """The register of the artefact (model or rule) *name*.
 
-    *entries*: None if the training data is unknown. *problem*: why it is unknown. *digest*: the digest of the register.
+    *entries*: its entries; None if the register cannot be used. *problem*: why it cannot. *digest*: its digest.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Register:
     problem: str | None = None
 
     def trained_on(self, papers: Iterable[PaperTexts]) -> frozenset[str]:
-        """Returns the ids of the *papers* with at least one registered entry; empty if the register is unknown."""
+        """Returns the ids of the *papers* with an entry in the register; empty if *entries* is None."""
         entries = self.entries or frozenset()
         return frozenset(paper.paper_id for paper in papers if not entries.isdisjoint(paper.entries))
 
@@ -84,7 +85,10 @@ def write_register(folder: Path, papers: Iterable[PaperTexts], others: Iterable[
 
 
 def read_register(folder: Path, name: str) -> Register:
-    """Returns the register in *folder*; it is unknown if the file is missing, damaged, or belongs to other weights."""
+    """Returns the register in *folder* of the artefact *name*.
+
+    The result has *entries* None if the file is missing or damaged, or belongs to other weights.
+    """
     path = folder / FILE
     try:
         stamp = tuple(
@@ -96,9 +100,9 @@ def read_register(folder: Path, name: str) -> Register:
 
 
 def load_named_registers(names: Iterable[str]) -> list[Register]:
-    """Returns the registers of the artefacts *names*: names of included artefacts, or folders of others.
+    """Returns the registers of artefacts. Each of *names* is a name in `INCLUDED`, or the folder of an artefact.
 
-    Raises `SettingsError` if a register is unknown.
+    Raises `SettingsError` if a register is missing or cannot be used.
     """
     registers = [read_register(INCLUDED.get(name, Path(name)), name) for name in names]
     for register in registers:

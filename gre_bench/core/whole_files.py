@@ -17,7 +17,7 @@ POLL_S = 0.02
 
 
 def write_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
-    """Writes a file like `replace_file`, but raises `SourceError` if it cannot be written."""
+    """Does the same as `replace_file`, but raises `SourceError` instead of `OSError`."""
     try:
         replace_file(path, data, mode, keep)
     except OSError as error:
@@ -25,10 +25,11 @@ def write_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) ->
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
-    """Writes *data* to the file *path*, by way of a temporary file in the same folder that is then renamed.
+    """Writes *data* to a temporary file in the folder of *path*, and renames it to *path*.
 
     Args:
-        keep: sync the data to disk before renaming.
+        mode: the permission bits of the file.
+        keep: whether to flush the data to the disk before the file is renamed.
 
     Raises:
         OSError: the file cannot be written; an existing file then stays unchanged.
@@ -69,7 +70,7 @@ def build_write_error(path: Path, error: OSError) -> SourceError:
 
 @contextmanager
 def convert_os_errors(owner: str) -> Iterator[None]:
-    """Turns an `OSError` within the ``with`` block into a `StoreError` that begins with *owner*."""
+    """Turns an `OSError` within the ``with`` block into a `StoreError`, whose message begins with *owner*."""
     try:
         yield
     except OSError as error:
@@ -88,7 +89,7 @@ def hold_file_lock(
 
     Args:
         owner: what error messages call the thing that the file protects.
-        busy: the error's message if another process holds the lock, or a function that returns the message.
+        busy: the message of `LockedError`, or a function that returns the message; "": a default message.
         wait_s: how many seconds to wait for the lock; None: without a limit.
         remove: whether to remove the file before the lock is released.
 

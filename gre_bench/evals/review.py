@@ -1,9 +1,9 @@
 """The inspect_ai task ``gre_bench/review``, in which a model reviews the papers of an edition, and its scorers.
 
 A `SingleReviewScorer` scores single reviews as the edition's board does: with the same writer of judgments, evaluation
-LM and references. It reads the read-only copy of the store and stores nothing, so many evaluations can run during a
-refresh. The scorers are GEM and GEM-S, in nats, with the metrics *mean* and *stderr* computed as on boards. They score
-any log whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
+LM and references. It reads a copy of the edition's database and stores nothing, so many evaluations can run during a
+refresh. The scorers are GEM and GEM-S, in nats. inspect_ai's *mean* and *stderr* are computed as on boards. The scorers
+also score any log whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gre_bench.ingest.records.inspect_logs import read_output, sample_paper_id, 
 from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
 from gre_bench.metrics.scoring import MetricWork
 from gre_bench.pipeline.importing import set_job_domain
-from gre_bench.pipeline.own_reviews import find_judgments_writers, find_pilot_limit, rule_edition_command
+from gre_bench.pipeline.own_reviews import find_judgments_writers, find_pilot_limit, format_rule_edition_command
 from gre_bench.pipeline.pair_scoring import read_known_spans
 from gre_bench.pipeline.planning import load_sample_entries, sampled_papers
 from gre_bench.pipeline.runs.job import Job, read_last_settings
@@ -86,7 +86,7 @@ class SingleReviewScorer:
         if writer is None or configured is None or name is None:
             raise SettingsError(
                 f"{store.key} is scored with judgments by {writer}, which nothing here writes; make an edition of the "
-                f"same papers whose judgments are written by rule: {rule_edition_command(job.settings)}"
+                f"same papers whose judgments are written by rule: {format_rule_edition_command(job.settings)}"
             )
         self._writer, self._judged_by = writer, name  # the identity of the writer, and its name in the settings
         self._scoring = job.settings.scoring.model_copy(update={"metrics": self.metrics})
@@ -153,7 +153,8 @@ def open_board(edition: str, state: str | Path = "state") -> SingleReviewScorer:
     """Returns the scorer of single reviews for *edition*, whose data is in the folder *state*.
 
     Returns the same object until the edition's data changes. Raises `SettingsError` if the edition does not exist or
-    has no board, or if new scores would have other signatures than the board.
+    has no board with GEM or GEM-S. Also raises it if its writer of judgments is not available, or if new scores would
+    have other signatures than the board.
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:
@@ -188,7 +189,7 @@ def mean() -> Metric:
 
 @metric
 def stderr() -> Metric:
-    """Returns the inspect_ai metric *stderr*: the standard error of `mean`, clustered by paper; NaN for one paper."""
+    """Returns the inspect_ai metric *stderr*: the standard error of `mean`, clustered by paper; NaN below 2 papers."""
 
     def compute_stderr(scores: list[SampleScore]) -> float:
         values, papers = _split_values_and_papers(scores)
@@ -233,9 +234,9 @@ def _make_scorer(name: str, edition: str, state: str) -> Scorer:
 
 
 def _build_inspect_score(scored: ReviewScore, signature_id: str) -> Score:
-    """Returns *scored* as an inspect_ai score: the mean over the references in nats, with each value as metadata.
+    """Returns *scored* as an inspect_ai score: the mean over the references, in nats.
 
-    If there is no value, the sample counts as unscored.
+    The metadata has the score for each reference. If there is none, the sample counts as unscored.
     """
     metadata = {"nats": scored.nats, "signature": signature_id}
     if not scored.nats:

@@ -1,6 +1,6 @@
-"""Parses replies strictly: a verdict counts only if the reply states exactly one.
+"""Parses the replies of LMs that grade or compare texts; a verdict counts only if the reply states exactly one.
 
-One grammar is used for scores, labels and choices. A verdict is one of these:
+A verdict is a score, a label such as Good, or a choice between two texts. A reply states it in one of these ways:
 
 - a first or last line that holds only the verdict (``4``, ``two``);
 - a field with a label (``Score: 4``, ``Output: two``), at the start of a clause;
@@ -69,7 +69,7 @@ _OTHERS = re.compile(
     rf"\b{_PAPER}['’]s\s(?:\w{{1,20}}\s){{0,2}}{_MARKS_OF}\b",
     re.IGNORECASE,
 )
-"""A statement of a reviewer or the authors, or a grade of the paper instead of the review."""
+"""What a reviewer or the authors state, or a grade of the paper instead of the review."""
 _SAID_BY = re.compile(
     r"\b(?:says|said|states|writes|claims|notes)\s(?:the|this|a)\s(?:review|reviewer|author)s?\b", re.IGNORECASE
 )
@@ -151,8 +151,9 @@ _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:
 def score(text: str, scale: Scale) -> float:
     """Returns the single score on *scale* that the reply states; raises `ReplyError` for no score or different scores.
 
-    Fields, lines that hold only a score, and verdicts in the first person must agree. If there are none, a number in a
-    clause about grading counts. If there is no such number either, a first line with any label counts.
+    Three kinds of statements must agree: fields such as ``Score: 4``, lines that are only a score, and statements in
+    the first person. If there are none, a number in a clause about grading counts. If there is no such number either, a
+    first line of the form ``LABEL: 4`` counts, with any label.
     """
     text = _strip_markup_and_quotations(text)
     if scale.words:
@@ -189,8 +190,8 @@ def score(text: str, scale: Scale) -> float:
 def parse_aspect_scores(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
     """Returns aspect → the score on *scale* that the reply *text* states, for each of the aspects *names*.
 
-    If *repeats*, an aspect may have several scores, and gets their mean. Raises `ReplyError` with the aspect's name if
-    an aspect has no score, or different scores without *repeats*.
+    *repeats*: whether an aspect may have different scores; it then gets their mean. Raises `ReplyError` with the
+    aspect's name if an aspect has no score, or has different scores and *repeats* is false.
     """
     text = "\n".join(line for line in _strip_markup_and_quotations(text).splitlines() if not _OTHERS.search(line[:200]))
     results = {}
@@ -299,7 +300,7 @@ def _strip_markup_and_quotations(text: str) -> str:
 def _split_into_clauses(text: str) -> Iterator[tuple[str, bool]]:
     """Yields (clause, whether its sentence is a question) for each clause of *text*.
 
-    Skips sentences with "if" or "says the review".
+    Skips sentences that begin with "if" or the like, and sentences with phrases such as "says the review".
     """
     for sentence in _SENTENCE.findall(text):
         if not (_SAID_BY.search(sentence) or _SUPPOSED.match(sentence)):
@@ -333,7 +334,7 @@ def _check_score_value(match: re.Match[str], scale: Scale) -> float:
 
 
 def _parse_label(text: str, scale: Scale) -> float:
-    """Returns the value of the label that *text* states, for a *scale* whose scores are words such as Good.
+    """Returns the value of the label that *text* states. The labels are the scores of *scale*, words such as Good.
 
     Raises `ReplyError` for no label, several labels, or a label after "not". Very Poor counts as one label, although it
     contains the label Poor.

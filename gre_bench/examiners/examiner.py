@@ -1,7 +1,8 @@
 """Examiners: the settings for grading a text with an LM, and the prompts that follow from the settings.
 
 The settings are template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023,
-§4), and the parts of the guideline in the prompt. Combinations that no paper defines are refused.
+§4). More settings choose the task description, criteria and steps in the prompt. Combinations that no paper defines are
+refused.
 
 An LM may write or improve instructions for grading. Kotonya et al. 2023, §5.2, found two kinds of faults in such
 instructions by manual inspection. One is numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4. The other is a
@@ -55,8 +56,8 @@ class Binning(BaseModel, frozen=True, extra="forbid"):
 class Examiner(BaseModel, frozen=True, extra="forbid"):
     """The settings for grading a text with an LM.
 
-    Four settings stand for a default if they are None. For *rationale* and *criteria*, the default is the template's.
-    For *mass*, it is ``normalised``. For *samples*, it is the number `SAMPLES`.
+    Four settings may be None, which means a default. For *rationale* and *criteria*, the template states the default.
+    For *mass*, it is ``normalised``. For *samples*, it is `SAMPLES`.
     """
 
     template: str = Field(default="human", description="which prompt")
@@ -172,7 +173,10 @@ def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
 
 
 def format_validation_errors(error: ValidationError, known: str = "") -> str:
-    """Returns one line that says what is wrong with settings. *known*: text to add after an unknown setting's name."""
+    """Returns one line that says what is wrong with the settings.
+
+    *known*: the text that follows each unknown setting's name, such as a list of the valid names.
+    """
     lines = []
     for item in error.errors():
         name = ".".join(str(part) for part in item["loc"])
@@ -200,12 +204,12 @@ def build_grading_chats(examiner: Examiner, item: GradingItem) -> list[Chat]:
     return [Chat(each.system, _FIELD.sub(lambda name: values.get(name[1], name[0]), each.user)) for each in prompts]
 
 
-def build_filter_chat(examiner: Examiner, item: GradingItem) -> Chat:
+def build_redundant_text_filter_chat(examiner: Examiner, item: GradingItem) -> Chat:
     return fill_prompt(f"dsba/{examiner.item}/filtering", text=item.text)
 
 
 def digest_prompts(examiner: Examiner) -> str:
-    """Returns the SHA-256 of all prompts of *examiner*, which do not depend on the aggregation."""
+    """Returns the SHA-256 of all prompts of *examiner*. The prompts do not depend on the aggregation."""
     if examiner.form.answer == "nothing":
         return digest([])
     worded = [assemble_prompt(examiner, aspect) for aspect in examiner.aspects]
@@ -215,7 +219,7 @@ def digest_prompts(examiner: Examiner) -> str:
 
 @cache
 def assemble_prompt(examiner: Examiner, aspect: str | None) -> Chat:
-    """Returns the prompt about *aspect* (None: the whole text), with unfilled fields ``{source}`` and ``{text}``."""
+    """Returns the prompt about *aspect* (None: the text as a whole); ``{source}`` and ``{text}`` are not filled in."""
     names = _list_prompt_files(examiner, aspect)
     prompt = load(names["frame"])
     parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}

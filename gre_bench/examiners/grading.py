@@ -1,7 +1,7 @@
-"""Grades items (texts) by an LM's replies, or by the probabilities of scores: one grade or one problem per item.
+"""Grades texts (items) by an LM's replies, or by the probabilities of possible replies.
 
-If a reply is unparsable, the chat is repeated with another seed. If no reply can be parsed, the item gets a problem
-with the reason instead of a score. There is no default score.
+If a reply cannot be parsed, the chat is repeated with another seed. If no reply can be parsed, the item gets a problem
+with the reason instead of a grade. There is no default grade.
 
 Several scores, or the probabilities of possible scores, are aggregated as in Kim et al. 2023, §4.2:
 
@@ -9,8 +9,9 @@ Several scores, or the probabilities of possible scores, are aggregated as in Ki
     logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1); ``normalised`` divides it by Σ p(sᵢ), ``raw`` does not
     approximation  Σ g(sᵢ)·sᵢ, where g(sᵢ) is the share of sᵢ in n samples (eq. 2 and 3)
 
-The declared scores are the scores that the prompt lists. p(sᵢ) is the probability that the reply is sᵢ and then ends.
-So the reply "10" does not count as the reply "1", and the declared scores are mutually exclusive.
+The declared scores are the scores that the prompt lists; a spelling is a declared score as the reply writes it. p(sᵢ)
+is the probability that the reply is sᵢ and then ends. So the reply "10" does not count as the reply "1", and the
+declared scores are mutually exclusive.
 
 The probabilities come from an evaluation LM, or from the likeliest tokens that an endpoint lists at each position of
 one reply. In the second case, the probability of the score in the reply is the product over its tokens. For any other
@@ -55,7 +56,14 @@ from gre_bench.core.records import (
 )
 from gre_bench.core.replies import without_thinking
 from gre_bench.examiners import answers
-from gre_bench.examiners.examiner import Binning, Examiner, GradingItem, Mass, build_filter_chat, build_grading_chats
+from gre_bench.examiners.examiner import (
+    Binning,
+    Examiner,
+    GradingItem,
+    Mass,
+    build_grading_chats,
+    build_redundant_text_filter_chat,
+)
 from gre_bench.examiners.templates import Scale
 from gre_bench.lm.protocol import ChatLM, predict_checked
 
@@ -66,7 +74,7 @@ SHORT, LONG = 64, 1000
 
 YES_NO = ("Yes", "No")
 TOGETHER = 2048
-"""About how many replies are scored in one call; this limits the memory. Replies to the same chat stay together."""
+"""How many replies, approximately, are scored in one call, to limit memory. Replies to one chat stay together."""
 
 T = TypeVar("T")
 Question = tuple[Chat, Sequence[str]]
@@ -98,17 +106,18 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """A mean *score*, weighted by the probabilities of the declared scores. *mass*: their sum, from 0 to 1."""
+    """The aggregated *score* of one aspect. *mass*: the total probability of the declared scores, from 0 to 1."""
 
     score: float
     mass: float
 
 
 def weigh_by_logprobs(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> WeightedScore:
-    """Returns the mean of *scores*, each weighted by its probability; *logprobs* are in nats.
+    """Returns Σ p(s)·s over *scores*, divided by Σ p(s) if *mass* is ``normalised``.
 
-    The largest log-probability is subtracted first, because the total probability of all declared scores may be as
-    small as e⁻⁵⁰ with a base model. Raises `ValueError` for unequal lengths or a log-probability that is not finite.
+    *logprobs*: the log-probability of each score, in nats. The largest of them is subtracted first, because the total
+    probability may be as small as e⁻⁵⁰ with a base model. Raises `ValueError` for unequal lengths, or a log-probability
+    that is not finite.
     """
     if len(logprobs) != len(scores) or not scores:
         raise ValueError(f"{len(scores)} scores but {len(logprobs)} log-probabilities")
@@ -130,9 +139,10 @@ def mean_of_samples(samples: Sequence[float]) -> float:
 def list_sampling_settings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
-    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. Other
-    aggregations send one request at temperature 0. *base*: the LM's own options. A temperature of None in *base* stays
-    None; top-p stays None only if both are None. The token limit in *base* is used if it is higher than the default.
+    *base*: the LM's own options. The aggregation ``approximation`` sends several requests at temperature 1, each with
+    its own seed. Other aggregations send one request at temperature 0. But a temperature of None in *base* stays None.
+    Top-p is `TOP_P`, or None if *base* has neither temperature nor top-p. The token limit is that of *base* or the
+    default, whichever is higher.
     """
     limit = SHORT if examiner.form.bare else LONG
     base = base or Sampling(0.0, limit, TOP_P)
@@ -156,7 +166,7 @@ def ask_and_parse(
 ) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *asker*, and returns one outcome per chat, in the same order.
 
-    *read*: turns a reply, without the LM's thinking, into a value, or raises `ReplyError`.
+    *read*: parses a reply without the LM's thinking; returns a value, or raises `ReplyError`.
     """
 
     def parse_reply(reply: Completion) -> ChatOutcome[T]:
@@ -217,10 +227,14 @@ def grade_by_replies(
 def filter_redundant_items(
     examiner: Examiner, items: Sequence[GradingItem], asker: Writer, base: Sampling | None = None
 ) -> tuple[dict[int, Grade], dict[int, Cost]]:
-    """Returns index → grade of each item that the filter stops, and index → the filter's cost for the other items."""
+    """Asks the LM *asker* which *items* are redundant; without a filter, none is.
+
+    Returns two dicts: index → grade of each redundant item (or item whose chat failed), and index → cost of the chat
+    about each other item.
+    """
     if not examiner.filtering:
         return {}, dict.fromkeys(range(len(items)), FREE)
-    questions = [build_filter_chat(examiner, item) for item in items]
+    questions = [build_redundant_text_filter_chat(examiner, item) for item in items]
     verdicts = ask_and_parse(asker, questions, choose_filter_sampling(examiner, base), answers.parse_yes_or_no)
     grades = {
         index: grade_filtered_item(examiner, items[index], verdict)
@@ -231,7 +245,10 @@ def filter_redundant_items(
 
 
 def grade_filtered_item(examiner: Examiner, item: GradingItem, verdict: ChatOutcome[bool]) -> Grade:
-    """Returns the grade of an item that the filter stopped: the lowest score, or the problem of the filter's chat."""
+    """Returns the grade of a redundant item, which is the lowest score, or the problem of the filter's chat.
+
+    *verdict*: whether the item is redundant, or the problem.
+    """
     if isinstance(verdict.read, Problem):
         problem = replace(verdict.read, message=f"filter: {verdict.read.message}")
         return Grade(item.item_id, None, problem, cost=verdict.cost)
@@ -241,10 +258,10 @@ def grade_filtered_item(examiner: Examiner, item: GradingItem, verdict: ChatOutc
 def _grade_from_outcomes(
     examiner: Examiner, item: GradingItem, outcomes: list[list[ChatOutcome[dict[str, float]]]], filter_cost: Cost
 ) -> Grade:
-    """Returns the grade of *item* from *outcomes*: for each aspect, the outcomes of its samples.
+    """Returns the grade of *item*. *outcomes*: for each aspect, the outcomes of its samples (replies to the same chat).
 
-    If the next run may solve a problem of a sample, the item gets that problem. Samples with a final problem are left
-    out; if an aspect has no other samples, the item gets the final problem.
+    If a sample has a problem that is not final, the item gets that problem. Samples with a final problem are left out;
+    if an aspect has no other samples, the item gets the final problem.
     """
     cost = sum((sample.cost for part in outcomes for sample in part), filter_cost)
     parts: dict[str, float] = {}
@@ -308,7 +325,7 @@ def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade]
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of the reply.
+    """A token of an endpoint's reply.
 
     *shown*: the likeliest tokens at the same position, each with its probability; the reply's token is always included.
     """
@@ -322,7 +339,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) ->
 
     The probability of a declared score is P(score and end of turn | chat). The aggregation ``direct`` takes the
     likeliest score. The filter calls a text redundant if Yes is likelier than No. Raises `SettingsError` if the
-    aggregation is ``approximation``, or if the template declares no scores.
+    aggregation is ``approximation``, or if the template asks for anything but one of the declared scores.
     """
     scale = _require_declared_scale(examiner)
     if examiner.aggregation == "approximation":
@@ -330,7 +347,9 @@ def grade_by_lm(examiner: Examiner, items: Sequence[GradingItem], lm: ChatLM) ->
     questions: list[Question] = [
         (chat, scale.spellings) for item in items for chat in build_grading_chats(examiner, item)
     ]
-    filters = [(build_filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
+    filters = (
+        [(build_redundant_text_filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
+    )
     spans = _compute_reply_logprobs([*questions, *filters], lm)
     each = len(examiner.aspects)
     grades = []
@@ -352,7 +371,7 @@ def grade_by_endpoint(
 
     *asker*: returns replies with the likeliest tokens (`gre_bench.writing.http_writer.LogprobWriter`). *writer*:
     returns plain replies, for the filter of redundant texts. *base*: the LM's own sampling options. Raises
-    `SettingsError` if the template declares no scores.
+    `SettingsError` if the template asks for anything but one of the declared scores.
     """
     scale, mass = _require_declared_scale(examiner), examiner.mass or "normalised"
     grades, due = filter_redundant_items(examiner, items, writer, base)
@@ -426,7 +445,10 @@ def _list_aspect_names(examiner: Examiner) -> list[str]:
 
 
 def tokens_of(document: str) -> list[Token]:
-    """Returns the tokens of a reply of `LogprobWriter`; raises `ReplyError` if they do not spell its text."""
+    """Returns the tokens in *document*, a reply of `LogprobWriter`.
+
+    Raises `ReplyError` if the joined tokens do not begin with the first 20 characters of the reply's text.
+    """
     tree = json.loads(document)
     tokens = []
     for each in tree["tokens"]:
@@ -440,7 +462,10 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def compute_score_probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float]:
-    """Returns score → probability that the reply is that score, as far as *tokens* show it, for all *spellings*."""
+    """Returns spelling → probability that the reply is exactly that spelling of a score.
+
+    Only probabilities that *tokens* show are counted. *spellings*: all declared scores as the reply writes them.
+    """
     return {spelling: _compute_spelling_probability(tokens, 0, spelling, spelling, spellings) for spelling in spellings}
 
 
@@ -483,8 +508,8 @@ def _compute_spelling_probability(
 ) -> float:
     """Returns the probability, as far as *tokens* show it, that the reply goes on with *rest* and then ends.
 
-    *start*: the index of the token at which *rest* starts. *whole*: a declared score. *rest*: the end of *whole* that
-    earlier tokens do not spell.
+    *whole*: a declared score. *rest*: the part of *whole* that the tokens before *start* do not contain. *start*: the
+    index of the token at which *rest* begins.
     """
     seen = 0.0
     for text, share in tokens[start].shown if start < len(tokens) else ():
@@ -502,7 +527,9 @@ def _compute_spelling_probability(
 def _compute_ending_probability(
     tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]
 ) -> float:
-    """Returns the probability, as far as *tokens* show it, that the score *whole* does not start a longer score.
+    """Returns the probability, as far as *tokens* show it, that the reply ends after the score *whole*.
+
+    Only a digit, or the continuation of a longer declared score, counts as not ending.
 
     *following*: the index of the token after the score; None if the reply does not contain the score *whole*.
     """
@@ -523,7 +550,7 @@ Grader = Callable[[Sequence[GradingItem]], list[Grade]]
 def grading_identity(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
-    """Returns the identity for signatures, which covers *examiner* and the LM that grades.
+    """Returns what signatures contain in place of an evaluation LM: the identity of *examiner* with the LM that grades.
 
     The LM is the evaluation LM *lm*, or a writer with the identity *writer* and the sampling options *base*.
     """

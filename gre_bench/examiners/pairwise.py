@@ -1,7 +1,7 @@
 """Preferences of an LM between two texts about the same source (PRE, Appendix A.1), and ratings of the texts' authors.
 
-The LM compares each pair twice, once in each order of the two texts. If it chooses the same position both times, it
-prefers a position, not a text. Such a pair is a tie, and `measure_position_bias` counts it.
+The LM compares each two texts twice, once in each order. If it chooses the same position both times, it prefers a
+position, not a text. The comparison is then a tie, and `measure_position_bias` counts it.
 
 A player is an author of texts, and a game is one comparison of two texts: score 1 for a win, 0.5 for a tie, 0 for a
 loss. Elo ratings are computed as in PRE: K = 16, and every player starts at 1000. With a player's own rating a and the
@@ -43,7 +43,10 @@ SAMPLING = Sampling(0.0, 64, TOP_P)
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """One comparison: *score* is 1 if *first* was preferred, 0 if *second* was preferred, and 0.5 for a tie."""
+    """One comparison of texts by two players (authors).
+
+    *score*: 1 if the text by *first* was preferred, 0 if the text by *second* was preferred, 0.5 for a tie.
+    """
 
     first: str
     second: str
@@ -52,7 +55,10 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """The log-strength of a player relative to the mean of all players or to the anchor, with a 95% interval."""
+    """The Bradley-Terry log-strength of a player (an author of texts), with its standard *error* and 95% interval.
+
+    It is relative to the mean of all players, or to the player that `fit_bradley_terry` sets to 0.
+    """
 
     player: str
     value: float
@@ -65,7 +71,7 @@ def fit_bradley_terry(games: Sequence[Game], anchor: str | None = None) -> list[
     """Returns the strength of each player in *games*, the strongest first.
 
     The player *anchor* has strength 0; without an anchor, the mean strength is 0. Raises `SettingsError` if the games
-    do not determine the strengths: a group of players won or lost every game against the others, or never met them.
+    do not determine the strengths: some players won all their games against the others, lost them all, or had none.
     """
     from scipy.special import ndtri
 
@@ -156,7 +162,7 @@ def compute_elo_ratings(games: Sequence[Game]) -> dict[str, float]:
 
 
 def compute_elo_spread(games: Sequence[Game], orders: int, seed: int) -> list[EloRating]:
-    """Returns each player's mean Elo rating and its spread over *orders* shufflings of *games*, best player first."""
+    """Returns each player's Elo rating over *orders* random orders of *games*, the best player first."""
     shuffler = random.Random(seed)
     games = list(games)
     players = sorted({name for game in games for name in (game.first, game.second)})
@@ -201,10 +207,11 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """How far an LM chooses by position and not by text; the first five fields are numbers of pairs.
+    """How far an LM chooses by position and not by text; the first five fields are numbers of pairs of texts.
 
-    - *consistent*: pairs for which the LM chose the same text in both orders.
-    - *always_first*, *always_second*: pairs for which the LM chose that position in both orders.
+    - *consistent*: the LM chose the same text in both orders.
+    - *always_first*, *always_second*: the LM chose the first, or the second, position in both orders.
+    - *unanswered*: a reply could not be used.
     - *first_share*: the share of answers for the first position (0.5 without bias), with a 95% interval over pairs.
     - *p*: the p-value of a two-sided binomial test of whether *always_first* and *always_second* are equally likely.
     """
@@ -219,7 +226,7 @@ class PositionBias:
 
 
 def ask_preferences(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
-    """Returns the LM *asker*'s preference in each of *pairs*; it compares the two texts of a pair in both orders."""
+    """Asks the LM *asker* which text of each of *pairs* it prefers, in both orders; returns one preference per pair."""
     outcomes = ask_and_parse(asker, build_pairwise_chats(pairs, item), SAMPLING, answers.parse_choice)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):

@@ -1,18 +1,18 @@
-"""Panels of several examiners, as in PRE (Chu et al. 2024): an exam for each examiner, then decisions by a chair.
+"""Panels of several examiners, as in PRE (Chu et al. 2024): each examiner takes an exam, then the panel decides.
 
-The chair is a rule that combines the examiners' answers. It decides only on texts outside the exam. The weight of an
-examiner thus never depends on the texts that the chair decides on.
+The panel's decision on a text combines its examiners' answers by a rule; PRE calls this rule the chair. The panel
+decides only on texts outside the exam. The weight of an examiner thus never depends on the texts that the panel decides
+on.
 
 An exam measures how well an examiner's answers agree with up to two other lists of answers:
 
     reference    gold labels
-    consistency  the same examiner's answers after the prompt is replaced or the texts of a pair are swapped
+    consistency  the same examiner's answers under another prompt, or after two compared texts are swapped
 
-With the measure ``exact``, agreement is the share of equal answers; for pairs, this is the accuracy. With
-``squared_error``, agreement is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered
-question counts as disagreement.
+With the measure ``exact``, agreement is the share of equal answers. With ``squared_error``, agreement is one minus the
+mean squared difference on scales stretched to 0 … 1. An unanswered question counts as disagreement.
 
-The chair takes weighted means of the grades or preferences. The weight depends on the exam score p, by one of four
+The decision is a weighted mean of the grades or preferences. The weight depends on the exam score p, by one of four
 rules:
 
     uniform  1
@@ -58,7 +58,7 @@ class ExaminerExamResult:
 
     @property
     def score(self) -> float:
-        """The exam score, from which the chair computes a weight."""
+        """The exam score, which decides the examiner's weight in the panel: *reference*, or 0 without gold labels."""
         return self.reference or 0.0
 
 
@@ -89,7 +89,8 @@ def compute_exam_result(
 ) -> ExaminerExamResult:  # fmt: skip
     """Returns the result of the exam of *examiner* (a name) from its answers *given*.
 
-    *gold*: the gold labels of the questions. *again*: the examiner's answers under a second prompt, if it has one.
+    *gold*: the gold labels of the questions; empty: there are none. *again*: the examiner's second answers, under
+    another prompt or with swapped texts; None: there are none.
     """
     reference = measure_answer_agreement(given, gold, measure) if gold else None
     consistency = None if again is None else measure_answer_agreement(given, again, measure)
@@ -126,10 +127,10 @@ def compute_exam_weights(exams: Sequence[ExaminerExamResult], rule: Rule, alpha:
 def decide_by_weighted_mean(
     answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]
 ) -> list[float | Problem]:
-    """Returns the chair's decision on each item: the weighted mean, from 0 to 1, of the examiners' available answers.
+    """Returns the panel's decision on each item: the weighted mean, from 0 to 1, of the answers that are not None.
 
-    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1. Raises `ValueError` if the examiners have
-    different numbers of answers.
+    *answers*: examiner → its answer to each item: a preference (1, 0.5 or 0), or a grade stretched to 0 … 1. An item
+    that nobody answered gets a problem. Raises `ValueError` if the examiners have different numbers of answers.
     """
     decisions: list[float | Problem] = []
     for row in zip(*(answers[name] for name in weight_of), strict=True):
@@ -143,7 +144,10 @@ def decide_by_weighted_mean(
 
 
 def score_game(decision: float | Problem) -> float | None:
-    """Returns the score that *decision* gives to a game: 1, 0, or 0.5 for a tie; None without a decision."""
+    """Returns 1 if the panel's *decision* on two texts prefers the first, 0 if the second, 0.5 for a tie.
+
+    Returns None if *decision* is a problem.
+    """
     if isinstance(decision, Problem):
         return None
     return 0.5 if math.isclose(decision, 0.5) else float(decision > 0.5)
@@ -152,7 +156,7 @@ def score_game(decision: float | Problem) -> float | None:
 def sample_exam_texts(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
     """Returns the ids of at least *count* texts for the exam, sampled group by group. *groups*: text → its group.
 
-    Raises `SettingsError` if no text is left for the chair to decide on.
+    Raises `SettingsError` if no text is left for the panel to decide on.
     """
     order = list(dict.fromkeys(groups.values()))
     random.Random(seed).shuffle(order)

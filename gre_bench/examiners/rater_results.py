@@ -7,9 +7,9 @@ Each rater is compared with the best examiner, and with text length as a score. 
 raters graded. Holm's correction is applied separately to the comparisons with the best examiner and to the comparisons
 with length. The best examiner is chosen on the same texts, which slightly favours it.
 
-The tables are those of Kim et al. 2023 and Kotonya et al. 2023. Rows have the order of the papers and the names used in
-files such as ``data/published/001_table1.csv``. Most cells hold Kendall's tau. The columns are the LMs of the study,
-followed by those of the paper.
+The tables are those of Kim et al. 2023 and Kotonya et al. 2023. Their rows have the order and the names of files such
+as ``data/published/001_table1.csv``. Most cells hold Kendall's tau. There is one column per LM of the study; then come
+the columns of the published table.
 
 Table 9 of Kim et al. (§5.3.3) counts errors in rationales, an LM's reasons for a score. A human marks the errors in a
 spreadsheet. A rationale can contradict the score, state something that neither the source nor the graded text says, or
@@ -79,9 +79,9 @@ def title(name: str, by: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A coefficient with a 95% interval and p-value that allow for groups of texts.
+    """A correlation coefficient. Its 95% interval and *p* come from resampling groups of texts.
 
-    *flat_p*: a p-value that ignores groups.
+    *flat_p*: the p-value of a test that treats all texts as independent.
     """
 
     value: float
@@ -93,11 +93,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerResult:
-    """The result of one rater, which is one column of a study; other fields are as in `RaterColumn` and `Cost`.
+    """The result of one rater of a study; fields that are not listed here are as in `RaterColumn` and `Cost`.
 
-    - *planned*: the number of texts, which is the sum of the next four fields. *failed*: the number of texts that have
-      no score and are not retried. *missing*: the number of texts that the next run retries. *reasons*: reason → number
-      of texts without a score.
+    - *planned*: the number of texts: *scored*, *excluded*, *failed* and *missing* together. *failed*: how many texts
+      have no score and are not retried. *missing*: how many texts the next run retries. *reasons*: reason → number of
+      texts without a score.
     - *groups*: the number of groups with scored texts. *problem*: the reason why there are no coefficients.
     - *tied*: the share of pairs of texts with equal scores.
     - *filtered*: the number of texts that the LM called redundant.
@@ -195,7 +195,10 @@ def compare_raters(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Returns every rater's difference from the best examiner and from length. *outcomes*: results of *columns*."""
+    """Compares every rater with the best examiner, and with text length; returns the differences.
+
+    *outcomes*: the result of each of *columns*, in the same order.
+    """
 
     def compare_all_with(name: Literal["best", "length"], other: RaterColumn) -> list[Difference]:
         rows = []
@@ -234,7 +237,10 @@ VARIED = ("Demonstration", "Aggregation", "Description", "Criteria", "Steps")
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A published *table* and its *title*. A row label consists of settings of an examiner; *heads* name them."""
+    """The layout of a published *table* with a *title*.
+
+    The first columns of a row state settings of an examiner; *heads* are the headers of these columns.
+    """
 
     table: str
     title: str
@@ -291,7 +297,7 @@ LAYOUTS = {
         TableLayout("003_table9", "Score ranges", ("Prompt", "Scores")),
     )
 }
-"""Name of a file of published values → layout, for every table that a run can fill."""
+"""Name of a file in ``data/published`` → layout, for every table that the results of a study can fill."""
 
 PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
 _ERROR_ROWS = {
@@ -301,7 +307,7 @@ _ERROR_ROWS = {
     "3 | Different Aspect": "different_aspect",
 }
 ERRORS = ("inconsistent", "hallucination", "different_aspect")
-"""The columns of the error types 1 to 3, in which a human enters yes or no."""
+"""The columns of the spreadsheet in which a human enters yes or no for each type of error (1 to 3)."""
 
 
 def sample_rationales(
@@ -321,10 +327,10 @@ def sample_rationales(
 
 
 def compute_error_shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
-    """Returns error → share (0 to 1) of the rationales that have it; ``good`` → share of those without errors.
+    """Returns error → share (0 to 1) of the rationales that have it; ``good`` → share of rationales without errors.
 
-    *filled*: the rows of the filled sheet. Raises `SourceError` if the sheet has no rows, or if a cell for an error is
-    neither yes nor no.
+    *filled*: the rows of the spreadsheet that a human filled in. Raises `SourceError` if there are no rows, or if a
+    cell for an error is neither yes nor no.
     """
     if not filled:
         raise SourceError("the sheet has no rows")
@@ -340,7 +346,7 @@ def compute_error_shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of strings, whose first *left* columns are left-aligned, with *notes* to print below."""
+    """A table of strings. The first *left* columns are left-aligned; *notes* are printed below the table."""
 
     title: str
     heads: tuple[str, ...]
@@ -365,7 +371,7 @@ def fill_published_table(table: str, rows: Mapping[str, str], outcomes: Sequence
 
 
 def build_error_table(shares: Mapping[str, Mapping[str, float]]) -> TextTable:
-    """Returns Table 9 of Kim et al., in percent. *shares*: name of a filled sheet → its shares (0 to 1)."""
+    """Returns Table 9 of Kim et al., in percent. *shares*: spreadsheet → result of `compute_error_shares`."""
     own = {
         row: {name: f"{100 * by_error[error]:.0f}" for name, by_error in shares.items()}
         for row, error in _ERROR_ROWS.items()

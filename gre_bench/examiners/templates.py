@@ -37,7 +37,7 @@ class Scale:
 
 
 def number_scale(values: Iterable[float], *, only: bool = False) -> Scale:
-    """Returns the scale of the declared scores *values*, in ascending order. *only*: whether no other scores count."""
+    """Returns the scale with the declared scores *values*, which ascend. *only*: whether no other scores count."""
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)
 
@@ -54,7 +54,7 @@ HALVES = number_scale([step / 2 for step in range(2, 11)], only=True)
 FREE_FIVE = Scale(1.0, 5.0)
 """Any number from 1 to 5, such as a mean; no scores are declared."""
 HUNDRED = number_scale(range(101))
-"""Any number from 0 to 100; the whole numbers are declared, and only these get probabilities."""
+"""Any number from 0 to 100; the integers are declared, so only their probabilities are computed."""
 UNITS = number_scale(range(101), only=True)
 TENS = number_scale(range(0, 101, 10), only=True)
 FIVES = number_scale(range(0, 101, 5), only=True)
@@ -79,7 +79,7 @@ class Template:
     - *prompt*: the name of the prompt's file, in which ``{item}`` stands for ``summary`` or ``review``.
     - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is used.
     - *granularities*: whether the prompt can be about the text as a whole (``coarse``) or about one aspect (``fine``).
-    - *bare*: whether the prompt requests only the score, so that probabilities of whole replies are meaningful.
+    - *bare*: whether the prompt requests only the score, so that a complete reply is a score and has its probability.
     - *criteria*: the default set of criteria; None if the prompt states no criteria.
     - *repeats*: whether a reply may score an aspect several times, sentence by sentence; the mean counts.
     """

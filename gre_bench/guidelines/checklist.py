@@ -28,7 +28,7 @@ SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """The questions of a checklist: a yes to one in *good* speaks for a paper, a yes to one in *bad* against it."""
+    """The questions of a checklist. A yes to a question in *good* speaks for the paper, in *bad* against it."""
 
     good: tuple[str, ...]
     bad: tuple[str, ...]
@@ -69,8 +69,8 @@ def _parse_questions(side: str, groups: object) -> tuple[str, ...]:
 
 
 def generate_checklist(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
-    """Returns a checklist that the LM *writer* wrote to imitate the authors of *reviews*, or the problem."""
-    return request_yaml_outcomes(writer, sampling, [build_generation_chat(reviews)], parse_guideline)[0]
+    """Asks the LM *writer* for a checklist that imitates the authors of *reviews*; returns its text, or the problem."""
+    return request_yaml_outcomes(writer, sampling, [build_generation_chat(reviews)], extract_checklist_text)[0]
 
 
 def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
@@ -81,8 +81,11 @@ def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:
     return fill_prompt("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
 
 
-def parse_guideline(text: str) -> str:
-    """Returns the checklist in a reply; raises `ReplyError` unless it has ten good and ten bad questions."""
+def extract_checklist_text(text: str) -> str:
+    """Returns the text of the checklist in the reply *text*, with the line `PREAMBLE` before it.
+
+    Raises `ReplyError` unless it has ten good and ten bad questions.
+    """
     reply = find_last_fenced_block(without_thinking(text)[0]).strip()
     questions = parse_checklist(reply)
     if not questions.has_ten_good_and_ten_bad:

@@ -1,14 +1,14 @@
-"""The results of ratings under guidelines: one result per model and condition, which accounts for every planned paper.
+"""How close LMs' ratings of papers are to human ratings, with one result for each model and condition.
 
-A condition is a variant of the prompt for reviews: with one guideline, or without any. The name of an imported run of
-reviews is also a condition.
+A condition is a variant of the prompt for reviews: with one guideline, or without any. The name of an imported set of
+reviews is also a condition. Each result accounts for all papers that were planned.
 
 For the rating r and the human mean h of each paper:
 
     RMSE  √(mean (r − h)²); lower is better (the guideline paper, §2)
     bias  mean (r − h)
 
-The guideline paper prints no intervals. Our 95% intervals have papers as the unit:
+The guideline paper prints no intervals. Our 95% intervals treat papers as independent observations:
 
 - RMSE: the studentised bootstrap of log MSE, because plain percentiles cover only 92% at 120 papers.
 - difference of two RMSEs: percentiles of the bootstrap.
@@ -53,9 +53,9 @@ class Estimate:
 class Closeness:
     """How close ratings are to the mean human ratings of the same *papers*.
 
-    *rmse*, *bias*, *mae*: root mean square, mean and mean absolute value of rating minus human mean. *spearman*,
-    *spearman_p*: Spearman's correlation and its p-value; None if the ratings or the human means vary too little for an
-    interval.
+    *rmse*, *bias*, *mae*: the root mean square, mean and mean absolute value of the differences, rating minus human
+    mean. *spearman*, *spearman_p*: Spearman's correlation and its p-value; None if the ratings or the human means vary
+    too little for an interval.
     """
 
     papers: int
@@ -68,10 +68,10 @@ class Closeness:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The RMSE of *first* minus the RMSE of *second*, over the *papers* rated under both conditions.
+    """The RMSE under the condition *first* minus the RMSE under *second*, over the *papers* rated under both.
 
     *p*: the p-value of a test of whether both mean squared errors are equal; None if no paper's error differs.
-    *p_holm*: *p* after Holm's correction over all differences of one call.
+    *p_holm*: *p* after Holm's correction over all differences that one call returns.
     """
 
     first: str
@@ -129,8 +129,9 @@ def compare_conditions(
 ) -> list[Difference]:
     """Returns the difference between every two conditions of *ratings* (condition → paper → rating).
 
-    A comparison uses the papers with a human mean and a rating under both conditions; if there are fewer than `FEWEST`,
-    it is left out. The p-value is from Student's t-test on each paper's difference of the two squared errors.
+    A comparison uses the papers with a human mean and a rating under both conditions. With fewer than `FEWEST` such
+    papers, the comparison is left out. The p-value is from Student's t-test on the papers' differences between the two
+    squared errors.
     """
     results = []
     for first, second in combinations(ratings, 2):
@@ -162,11 +163,10 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class WordingStatistics:
-    """The mean length and the word variety of texts. *reviews*: the number of texts.
+    """The length and the word variety of *reviews* texts.
 
-    - *type_token_ratio*: distinct words divided by words; it falls as reviews get longer, whoever wrote them.
-    - *moving_ratio*: the mean ratio over all windows of 50 words, which does not depend on length; None if no review
-      has 50 words.
+    - *type_token_ratio*: distinct words divided by words, as a mean over the texts; it falls as texts get longer.
+    - *moving_ratio*: the same within windows of 50 words, so that length does not matter; None if no text has 50 words.
     """
 
     reviews: int
@@ -208,9 +208,9 @@ class RmseReference:
     """Reference values for judging an RMSE, from the human ratings of the same *papers*.
 
     - *constant*: the RMSE of a rater that always gives *mean*, the mean of the papers' mean human ratings.
-    - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings. *ratings*: the number of
-      human ratings that it is computed from.
-    - *distribution*: mean human rating, with halves rounded down → number of papers.
+    - *reviewer*: the RMSE of single human ratings, each against the mean of its paper's other ratings. *ratings*: the
+      number of these single ratings.
+    - *distribution*: mean human rating, rounded to an integer (halves down) → number of papers.
     """
 
     papers: int
@@ -235,7 +235,7 @@ def count_rounded_means(means: Sequence[float]) -> dict[int, int]:
 def compute_condition_results(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES
 ) -> list[ConditionResult]:
-    """Returns a result for each model and condition, in order. *human*: paper → its mean human rating."""
+    """Returns a result for each model and condition, as they first occur in *ratings*. *human*: paper → mean rating."""
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         groups.setdefault((rating.model, rating.condition), []).append(rating)

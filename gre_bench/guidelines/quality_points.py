@@ -2,11 +2,12 @@
 
 The rules and prompts are from "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review"
 (appendix A.2, listings 2 to 4). Two rules give points for the date and the length of a review. An LM gives points for
-the review's references and for two kinds of consistency. The rules compare exact fractions, because a review may lie
-exactly on a limit. Then the sign printed in the paper (< or ≤) decides.
+the review's references and for two kinds of consistency. A date or length may lie exactly on a limit, where the sign
+that the paper prints (< or ≤) decides. The rules therefore compare exact fractions.
 
-The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle, bad or none. A
-criterion has no points if a field, the date or an LM's verdict is missing. The review then has no total.
+The total of the points is 2 to 17. It puts a review into the group good (17), middle (11) or bad (at most 6), or into
+no group. A criterion gives no points if the review lacks a field or the date, or if the LM gave no points. The review
+then has no total.
 
 For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They contain the reviews with the
 most and with the fewest possible points for that criterion alone. Guidelines made from the two groups show whether the
@@ -35,7 +36,8 @@ DAY_MS = 86_400_000
 DATE_CUTS = ((2, 5), (5, 4), (10, 3), (20, 2))
 """(largest distance from the mean date in days, points), smallest distance first; larger distances get 1 point."""
 LENGTH_CUTS = ((Fraction(3, 2), 5), (Fraction(6, 5), 4), (Fraction(4, 5), 3), (Fraction(1, 2), 2))
-"""(multiple of the median to exceed, points), highest first; 1 point if none is exceeded."""
+"""(multiple of the median length, points), highest first: a review gets the points of the first multiple that its
+length exceeds; if it exceeds none, 1 point."""
 LENGTH_FIELDS = ("summary", "strengths", "weaknesses", "questions")
 SCORE_FIELDS = ("soundness", "presentation", "contribution")
 LEAST, MOST = 2, 17
@@ -89,10 +91,10 @@ def compute_median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion by which an LM judges a review. The reply is YAML with a score and a word that describes the score.
+    """A criterion by which an LM judges a review. The reply is YAML with a score and a word for it, such as ``high``.
 
     - *needs*: the fields that a review must have to be judged.
-    - *word*: the reply's field for the word. *words*: score → the correct word.
+    - *word*: the name of the reply's field with the word. *words*: score → the word that belongs to it.
     - *typed*: further fields of the reply, each with a function that checks its value.
     """
 
@@ -182,7 +184,10 @@ GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The quality of one review: criterion → points, or the problem instead. *length*: see `count_field_characters`."""
+    """The quality of one review.
+
+    *points*: criterion → points, or the problem instead. *length*: see `count_field_characters`.
+    """
 
     review_id: str
     paper_id: str
@@ -205,7 +210,10 @@ class Quality:
 
 
 def group_of(total: int) -> Group | None:
-    """Returns the group to which *total* belongs, if any; raises ValueError if it is not between `LEAST` and `MOST`."""
+    """Returns the group of a review with the points *total*; None if it belongs to no group.
+
+    Raises ValueError if *total* is not between `LEAST` and `MOST`.
+    """
     if not LEAST <= total <= MOST:
         raise ValueError(f"a total of {total} is not between {LEAST} and {MOST}")
     return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
@@ -249,7 +257,7 @@ def select_group_members(qualities: Sequence[Quality], group: str) -> list[str]:
 def sample_review_ids_by_group(
     qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0
 ) -> dict[str, list[str]]:
-    """Returns group → the sorted ids of *size* of its reviews, sampled with *seed*; a smaller group is taken whole."""
+    """Returns group → sorted ids of *size* of its reviews, sampled with *seed*; all ids if a group is smaller."""
     drawn = {}
     for group in GROUPS:
         ids = select_group_members(qualities, group)

@@ -35,7 +35,7 @@ _RATING_IN_SENTENCE = re.compile(
     r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
     re.IGNORECASE,
 )
-"""Matches "overall rating is n" at the end of a sentence; used if a review lacks the required form."""
+"""Matches "overall rating is n"; used only if a review has no ``Overall Rating: n``."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
@@ -74,9 +74,10 @@ class Rating:
 def overall_rating(text: str) -> int:
     """Returns the rating n in the last ``Overall Rating: n`` that begins a sentence; the LM's thinking is ignored.
 
-    If no sentence begins with ``Overall Rating: n``, the last one within a sentence counts, unless that sentence
-    ascribes the rating to somebody else. If there is none either, all sentences of the form "The overall rating is n."
-    must state the same rating.
+    If no sentence begins with it, the last ``Overall Rating: n`` within a sentence counts. Those that the text ascribes
+    to others, such as reviewers, are ignored. If there is none either, returns the n of all sentences of the form "The
+    overall rating is n.", which must agree.
+
     Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or ``rating_ambiguous`` for a
     range, a decimal comma or two ratings.
     """
@@ -157,7 +158,10 @@ def _parse_integer_score(match: re.Match[str], field: str, highest: int) -> int:
 def rate_papers_under_condition(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns the LM *writer*'s rating of each of *papers* (id, text); a paper without text is not sent to the LM."""
+    """Returns the rating of each of *papers* (id, text) by the LM *writer*.
+
+    A paper without text is not sent to the LM; its `Rating` holds a problem.
+    """
     able = {paper_id: text for paper_id, text in papers if text.strip()}
     outcomes = request_yaml_outcomes(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
     answers = dict(zip(able, outcomes, strict=True))
@@ -180,8 +184,7 @@ def rate_papers_under_condition(
 class ImportedReview:
     """An imported review of one paper by *model*.
 
-    *condition*: the variant of the prompt, such as one with a guideline, under which *model* wrote. *rating*: as in the
-    file.
+    *condition*: the variant of the prompt that *model* got. *rating*: the text in the file; None if there is none.
     """
 
     paper_id: str
@@ -192,14 +195,18 @@ class ImportedReview:
 
 
 def condition_name_of_run(model: str, run: str) -> str:
-    """Returns the run name *run* without the *model* name at its start; ``given`` if nothing is left."""
+    """Returns the name of the condition: *run* without the *model* name at its start; ``given`` if nothing is left.
+
+    *run*: the name of the model's run, as in the file.
+    """
     return run.removeprefix(model).strip("_-. ") or "given"
 
 
 def shorten_names(names: Iterable[str]) -> dict[str, str]:
     """Returns name → short form: the name without the leading and trailing parts that all *names* share.
 
-    Underscores separate the parts. If all parts of a name are shared, its short form is ``plain``.
+    Underscores separate the parts. If all parts of a name are shared, its short form is ``plain``. A single name stays
+    as it is.
     """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
@@ -230,14 +237,14 @@ def ratings_of_imported_reviews(reviews: Iterable[ImportedReview], papers: Seque
                 continue
             value, problem = None, None
             try:
-                value = _parse_given_rating(review.rating)
+                value = _parse_imported_rating(review.rating)
             except ReplyError as error:
                 problem = Problem("unparsable", str(error))
             ratings.append(Rating(paper, model, condition, value, problem, text=review.text))
     return ratings
 
 
-def _parse_given_rating(rating: str | None) -> int:
+def _parse_imported_rating(rating: str | None) -> int:
     if rating is None:
         raise ReplyError("no_rating")
     number = parse_number(rating)

@@ -1,12 +1,14 @@
-"""Tables of root mean squared errors (RMSE) in the layout of the guideline paper, and a chart of the ratings.
+"""Tables of the root mean squared errors (RMSE) of ratings under guidelines, and a chart of the ratings.
 
-Below the study's own values, the tables show the values that the paper published.
+The tables have the layout of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review".
+They show this run's values, and below them the values that the paper published.
 
-Table 1 has a column without a guideline, and a column for each venue's guideline: ARR, NeurIPS and ICLR. It has two
-blocks, for the official texts and for the same texts rewritten as instructions.
+Table 1 has a column for ratings without a guideline, and one for each venue's guideline: ARR, NeurIPS and ICLR. It has
+two blocks: one for the official guidelines, one for the same guidelines rewritten as instructions.
 
-Table 2 has a column without a guideline (Base.), and columns for guidelines that imitate good, middle and bad reviews.
-Each model has rows without a rubric, with a rubric, and with ratings that the rubric's rule computes.
+Table 2 has a column for ratings without a guideline (Base.), and columns for guidelines that imitate good, middle and
+bad reviews. Each model has a row without a rubric, one with a rubric, and one with the ratings that the rubric's rule
+computes.
 
 A condition is a variant of the prompt for reviews: with one guideline, or without any. All conditions that neither
 table has form another table in the layout of table 1.
@@ -54,7 +56,7 @@ class RmseRow:
     cells: dict[str, RmseCell]
     published: bool = False
 
-    def best_rank(self, column: str) -> int | None:
+    def find_best_place(self, column: str) -> int | None:
         """Returns 1 if *column* has the row's lowest RMSE, 2 if the second lowest, else None; None if all are equal."""
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
@@ -100,7 +102,7 @@ def build_tables(outcomes: Sequence[ConditionResult]) -> list[Table]:
 
 
 def _map_conditions_to_columns(block: str) -> dict[str, str]:
-    """Returns condition → column. ``arr_official`` is the official text of ARR, ``arr`` its rewrite as instructions."""
+    """Returns condition → column title for a *block* of table 1 (see `BLOCKS`): ``arr_official`` → ARR for official."""
     return {f"{venue}{'' if block == 'instruction' else '_official'}": title for venue, title in VENUES.items()}
 
 

@@ -24,7 +24,7 @@ _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 def request_yaml_outcomes(
     writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]
 ) -> list[ChatOutcome[T]]:
-    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order. Costs are not included.
+    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order, without its cost.
 
     *read*: a function that parses a reply, including the LM's thinking, or raises `ReplyError`.
     """
@@ -72,7 +72,7 @@ def find_last_fenced_block(text: str) -> str:
 def parse_yaml_mapping(text: str) -> Mapping[str, Any]:
     """Returns the YAML mapping in *text*; raises `ReplyError` ``no_yaml`` if *text* is too long or not a mapping.
 
-    Listings 2 and 4 of the guideline paper have a comma after each line, which YAML allows only within braces.
+    Prompts in the paper on reviewer guidelines put a comma after each line, which YAML allows only within braces.
     Therefore, if *text* is not a mapping, or if its values end with commas, it is parsed again within braces.
     """
     if len(text) > LARGEST:

@@ -41,7 +41,7 @@ PASSING = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a request is sent, and how many requests run at once.
+    """How many times a request is sent, how long the waits between are, and how many requests run at once.
 
     *concurrency*: the maximum number of requests in flight, unless a caller sets another limit. *timeout_s*: the time
     limit for one complete answer. *attempts*: the maximum number of times that one request is sent, including the
@@ -54,7 +54,7 @@ class RetryPolicy:
     first_wait_s: float = 1.0
     longest_wait_s: float = 120.0
 
-    def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
+    def compute_wait_s(self, attempt: int, stated_s: float | None = None) -> float | None:
         """Returns the seconds to wait after attempt number *attempt* (from 0) has failed; None means not to retry.
 
         *stated_s*: the wait that the endpoint states, if any; the result is then ``stated_s + U(0, 0.5) ·
@@ -102,11 +102,11 @@ class HttpReply:
     reason: str = ""
 
 
-class Body:
-    """The body of an answer, which arrives in parts: at most *most* bytes, and within *seconds* seconds from now.
+class BodyCollector:
+    """Collects the parts of an answer's body: at most *most* bytes, within *seconds* seconds from now.
 
-    An HTTP client's own timeouts limit the wait for each part of a body, but not for the whole body. With both limits,
-    no server can fill our memory or stall us.
+    The timeouts of an HTTP client limit the wait for each part, but not for the whole body. The two limits keep a
+    server from filling our memory or stalling us.
     """
 
     def __init__(self, most: int, seconds: float):
@@ -166,7 +166,7 @@ class HttpClient:
         """Sends one request with *body* as JSON, without retries. A fault raises no error; the reply states it."""
         import httpx2
 
-        received = Body(self._largest, self._timeout_s)
+        received = BodyCollector(self._largest, self._timeout_s)
         try:
             with self._http.stream(method, self.url + path, json=body) as response:
                 for part in response.iter_bytes():
@@ -200,8 +200,7 @@ class BatchGate(Generic[T]):
     """The state that the threads of one batch of requests share: when to wait, and when to stop.
 
     After *enough_failures* failed requests in a row, the endpoint counts as down. When the batch stops, the event
-    `over` is set, and every unanswered request gets the result `stopped`. `bound`: the error that states which budget
-    limit was reached, if one was.
+    `over` is set, and every unanswered request gets the result `stopped`. `bound`: see `stop_and_get_result`.
     """
 
     def __init__(self, enough_failures: int):
@@ -213,8 +212,11 @@ class BatchGate(Generic[T]):
         self.stopped: T | None = None
         self.bound: Exception | None = None
 
-    def stop(self, result: T, bound: Exception | None = None) -> T:
-        """Stops the batch; returns the result for every unanswered request, which is the *result* of the first call."""
+    def stop_and_get_result(self, result: T, bound: Exception | None = None) -> T:
+        """Stops the batch, and returns the result for all unanswered requests: the *result* of the first call.
+
+        *bound*: the error that states which budget limit was reached, if one was.
+        """
         with self._lock:
             self.stopped = stopped = self.stopped or result
             self.bound = self.bound or bound
@@ -229,13 +231,16 @@ class BatchGate(Generic[T]):
         return not self.over.is_set()
 
     def wait(self, seconds: float, stated_s: float | None) -> None:
-        """Waits *seconds* in this thread, or until the batch stops. *stated_s*: seconds in which no thread may send."""
+        """Waits *seconds* in this thread, or until the batch stops.
+
+        *stated_s*: the wait that the endpoint states, if any. No thread sends a request before it is over.
+        """
         if stated_s is not None:
             with self._lock:
                 self._not_before = max(self._not_before, time.monotonic() + stated_s)
         self.over.wait(seconds)
 
-    def count(self, lost: bool) -> bool:
+    def count_outcome(self, lost: bool) -> bool:
         """Counts a request as answered or *lost* (all attempts failed); returns whether the endpoint counts as down."""
         with self._lock:
             self._lost = self._lost + 1 if lost else 0

@@ -67,7 +67,7 @@ def parse_limit_from_body(headers: Mapping[str, str], body: object, now: float) 
 
 
 def parse_required_wait(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Returns how many seconds a refused client must wait: the longest wait that the response states; None if none."""
+    """Returns the longest wait in seconds that the response to a refused request states; None if it states none."""
     known = _lower_case_keys(headers)
     waits = [_parse_retry_after(known, now)]
     if _parse_non_negative_number(known.get("ratelimit-remaining")) == 0:

@@ -4,7 +4,7 @@
              notes.jsonl         the notes as received, one per line, a submission before its replies
              histories.jsonl     note_id and its versions as received, if they were requested
              reviews.jsonl       for each review: which version counts and why, and how many versions there are
-             papers.jsonl        each paper's PDF, its version and licence, and whether the paper was sampled
+             papers.jsonl        for each paper: its PDF, that PDF's version, its licence, and whether it was sampled
              pdfs/<sha256>.pdf   every distinct PDF
              texts.parquet       paper_id and text, if the user supplies texts
 
@@ -46,7 +46,7 @@ MANIFEST, NOTES, PAPERS, TEXTS = "manifest.json", "notes.jsonl", "papers.jsonl",
 HISTORIES, REVIEWS = "histories.jsonl", "reviews.jsonl"
 
 _SHOWN, _SHORT = 6, 60
-"""The most changed fields of a note that are listed, and the most characters of a value that is shown."""
+"""How many changed fields of a note are listed at most, and how many characters a value may have to be shown."""
 _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 _FILE = r"^(?:(?:notes|papers|histories|reviews)\.jsonl|texts\.parquet|pdfs/[0-9a-f]{64}\.pdf)$"
 
@@ -153,7 +153,7 @@ class Snapshot:
         """Yields the raw notes, each submission before its replies."""
         return self._read_rows(NOTES)
 
-    def reviewed(self) -> Iterator[dict[str, Any]]:
+    def list_notes_as_counted(self) -> Iterator[dict[str, Any]]:
         """Yields the raw notes, each review with the content of the version that counts (see `reviews`)."""
         due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
         histories = dict(self.histories()) if due else {}
@@ -221,7 +221,7 @@ class Snapshot:
 
 
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
-"""What a snapshot records of a paper if nothing else is known, as when a user supplies the files."""
+"""What a snapshot records of a paper by default, for example if a user supplies the files."""
 
 
 def make_snapshot(
@@ -244,8 +244,8 @@ def make_snapshot(
     """Makes, in *folder*, a snapshot of the raw *notes* of the *edition* with the PDFs and texts of their papers.
 
     - *pdfs*, *texts*: keyed by paper id. PDFs and texts of papers without a note are counted and left out.
-    - *papers*: {paper id: what is known of its PDF and licence, and whether it was sampled}. The keys of these values
-      are among those of `UNSTATED`, which has a value for each missing key. *histories*: {note id: its versions}.
+    - *papers*: {paper id: a dict about its PDF and licence, and whether it was sampled}. The dict has some of the keys
+      of `UNSTATED`; a key that it lacks gets the value in `UNSTATED`. *histories*: {note id: its versions}.
     - *reviews*: the rows of `Snapshot.reviews`. *source*, *remarks*, *counts*, *previous*: as in `Manifest`.
     - *grouped*: whether *notes* are already grouped by paper, each submission first.
     - *link*: whether the PDF files are named by their SHA-256 and never change, so that they can be hard-linked.

@@ -35,10 +35,10 @@ from gre_bench.core.pretrained import (
     Pretrained,
     cache_folder,
     cached_model,
-    model_path,
+    locate_model,
     write_sums,
 )
-from gre_bench.core.process import die_with_parent
+from gre_bench.core.process import make_parent_death_hook
 from gre_bench.core.whole_files import flush_to_disk, hold_file_lock
 from gre_bench.lm.embedders import check_module_folders, embedder_digest
 from gre_bench.lm.weights import check_model_files, folder_digest, hide_progress_bars
@@ -48,7 +48,7 @@ _PIECE = 1 << 20
 _SUFFIXES = (".json", ".safetensors", ".txt", ".model", ".md")
 """The kinds of file that are unpacked into a sentence-transformers folder: no code and no other weight formats."""
 _CONFIG_KEYS_OF_FILE = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version")
-"""The entries of a config that describe the file or the program, not the model."""
+"""The entries of a config that describe the converted file or the library that wrote it, not the model."""
 
 Tell = Callable[[str], None]
 """A callback that receives one line about each step."""
@@ -130,7 +130,7 @@ def get_from_hub(name: str, repository: str, commit: str) -> Path:
         reason = " ".join(str(cause).split())[:200] or type(cause).__name__
         raise ServiceDown(f"{name} cannot be fetched from {constants.ENDPOINT}: {reason}") from None
     check_model_files(folder)
-    return model_path(Path(name), "lm")
+    return locate_model(Path(name), "lm")
 
 
 def remove_pretrained(entry: Pretrained) -> Path:
@@ -155,7 +155,7 @@ def _find_complete_model(entry: Pretrained, tell: Tell) -> CachedModel | None:
         return None
     if model is None:
         return None
-    if fault := model.fault(thorough=True):
+    if fault := model.find_fault(thorough=True):
         tell(f"made anew: {entry.name} in {model.folder} is not whole: {fault}")
         return None
     seconds = time.monotonic() - began
@@ -280,13 +280,13 @@ def copy_bounded(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int
 def _run_with_progress(command: list[str], room: Path, into: Path, size: int, moved: Moved) -> tuple[int, str]:
     """Runs *command* and reports its progress; returns its exit code and its output (stdout and stderr together).
 
-    The work folder *room* receives the output and the temporary files. *command* downloads *size* bytes to *into*. It
-    cannot write a file of more than *size* bytes, or of more than 1 MiB if that is larger. It is killed if an
-    exception, such as Ctrl-C, interrupts the wait. On Linux, it is also killed if this process is killed.
+    *command* downloads *size* bytes to *into*. Its output and its temporary files go to the work folder *room*. No file
+    that it writes can be larger than *size* bytes or 1 MiB, whichever is more. The command is killed if an exception,
+    such as Ctrl-C, interrupts the wait. On Linux, it is also killed if this process is killed.
     """
     scratch, log_file = room / "pip", room / "pip.log"
     scratch.mkdir()
-    die, largest = die_with_parent(os.getpid(), signal.SIGKILL), max(size, _PIECE)
+    die, largest = make_parent_death_hook(os.getpid(), signal.SIGKILL), max(size, _PIECE)
 
     def prepare_child() -> None:
         die()

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import check_model_unchanged, load_pretrained_models, model_path, suggest_pretrained
+from gre_bench.core.pretrained import check_model_unchanged, load_pretrained_models, locate_model, suggest_pretrained
 from gre_bench.core.records import LMIdentity, digest
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.core.strict import load_json
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 DIMENSION = 2048
-RUNS = (3, 4, 5)
+NGRAM_LENGTHS = (3, 4, 5)
 """The lengths of the character n-grams of hashed-ngrams; a blank is added at both ends of the sentence."""
 QUERY = "s2s_query"
 """The name of the prompt that the GEM authors put before the candidate's sentences; stella_en_400M_v5 defines it."""
@@ -56,10 +56,10 @@ class Embedder(Protocol):
     - ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
       dimension). A vector depends only on its own sentence, not on the other sentences of the call.
     - ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension): the vector of each token
-      in the context of its text; special tokens and the query prompt are excluded. Text beyond the model's limit is
+      in the context of its text. Special tokens and the query prompt get no vector. Text beyond the model's limit is
       cut off.
-    - *query*: true for the candidate's sentences, false for the reference's. ``asymmetric``: whether *query* makes a
-      difference, as in some retrieval models.
+    - *query*: true for the candidate's texts, false for the reference's. Some models put a prompt, the query prompt,
+      before the candidate's texts. ``asymmetric``: whether *query* makes a difference.
     """
 
     @property
@@ -88,7 +88,7 @@ class HashedNgrams:
 
     def __init__(self, dimension: int = DIMENSION):
         self.dimension = dimension
-        made = {"dimension": dimension, "runs": RUNS, "hash": "blake2b-64", "folding": "NFKC, lower case"}
+        made = {"dimension": dimension, "runs": NGRAM_LENGTHS, "hash": "blake2b-64", "folding": "NFKC, lower case"}
         self.identity = LMIdentity("hashed-ngrams", digest(made), "hashed-ngrams 1", dtype="float32")
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
@@ -118,7 +118,7 @@ def _extract_features(sentence: str) -> Iterator[str]:
     for first, second in pairwise(words):
         yield f"p {first} {second}"
     line = f" {' '.join(words)} "
-    for length in RUNS:
+    for length in NGRAM_LENGTHS:
         for start in range(len(line) - length + 1):
             yield f"c {line[start : start + length]}"
 
@@ -208,7 +208,7 @@ class SentenceEmbedder:
 
 
 def _find_missing_weights(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of the weights that *model* needs but that are missing in its modules' *folders*.
+    """Returns the names of those weights of *model* that its modules' *folders* do not hold.
 
     transformers fills such weights with random numbers and only warns. *weights*: the loading options.
     """
@@ -321,7 +321,7 @@ def _open_hashed_ngrams(settings: EmbedderSettings) -> Embedder:
 def _open_sentence_transformers(settings: EmbedderSettings) -> Embedder:
     if settings.folder is None:
         raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
-    folder = model_path(settings.folder, "embedder")
+    folder = locate_model(settings.folder, "embedder")
     embedder = SentenceEmbedder.open(folder)
     check_model_unchanged(folder, embedder.identity.digest)
     return embedder

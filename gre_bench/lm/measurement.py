@@ -1,4 +1,4 @@
-"""Measures how fast this machine scores replies by several methods: the engines and alternatives.
+"""Measures how fast this machine scores replies, by several methods (see `methods`).
 
 The speed of a shared machine drifts, so the methods take turns: each round times every method once. Ratios compare
 times of the same round, and the report states medians over the rounds. A model with random weights takes as long as a

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError
 from gre_bench.core.extensions import Catalogue
-from gre_bench.core.pretrained import is_model_name, model_path
+from gre_bench.core.pretrained import is_model_name, locate_model
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.core.training_registers import FILE as REGISTER
@@ -74,12 +74,16 @@ BACKENDS = Catalogue[Callable[[EvaluationLMSettings], EvaluationLM]](
 
 
 def _choose_model_folder(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the folder in *settings*, or else the folder of the weights that come with the program, or else None."""
+    """Returns the model folder that *settings* state.
+
+    If they state none, returns the folder of the backend's weights that come with the program, or None if there are
+    none.
+    """
     return settings.folder or INCLUDED.get(OWN.get(settings.backend, ""))
 
 
 def _find_local_folder(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the folder of the model, also if *settings* give the name of a pretrained model; None if that fails."""
+    """Returns the folder of the model that *settings* give by folder or name; None if it cannot be found."""
     try:
         return _choose_model_folder(_resolve_model_folder(settings))
     except (LMError, SettingsError):
@@ -107,8 +111,7 @@ def find_training_register(settings: EvaluationLMSettings) -> Register | None:
     """Returns the register of the papers and reviews that the LM of *settings* was trained on.
 
     The register leaves out the training data of a pretrained base model. Returns None for a model that is used as its
-    makers published it; the models file describes its training data. If a trained model has no register file, the
-    result is a register whose content is unknown.
+    makers published it. If a trained model has no register file, returns a register whose content is unknown.
     """
     folder, own = _find_local_folder(settings), settings.backend in OWN
     if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
@@ -117,7 +120,7 @@ def find_training_register(settings: EvaluationLMSettings) -> Register | None:
 
 
 def find_perturbations_in_training(settings: EvaluationLMSettings) -> dict[str, str]:
-    """Returns perturbation or harm → the reason why it proves nothing about the evaluation LM of *settings*."""
+    """Returns perturbation or harm → why a test with it proves nothing about the evaluation LM of *settings*."""
     folder = _find_local_folder(settings)
     if folder is None or not is_trained_by_contrast(folder):
         return {}
@@ -147,7 +150,7 @@ def _resolve_model_folder(settings: EvaluationLMSettings) -> EvaluationLMSetting
         return settings
     if is_model_name(settings.folder) and settings.backend not in ("transformers", "vllm"):
         raise SettingsError(f"{settings.folder} needs another backend: --set evaluation_lm.backend=transformers")
-    return settings.model_copy(update={"folder": model_path(settings.folder, "lm")})
+    return settings.model_copy(update={"folder": locate_model(settings.folder, "lm")})
 
 
 def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -162,8 +165,8 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
 def open_cached_lm(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationLM:
     """Opens an LM for `open_lm`, and keeps it for the next call with the same arguments.
 
-    Settings that compare equal can mean different precisions if only one of them states the dtype. *_dtype* tells them
-    apart.
+    Two settings can compare equal although only one of them states the dtype, and they can then mean different
+    precisions. The argument *_dtype* keeps their LMs apart.
     """
     settings = _resolve_model_folder(settings)
     opener = BACKENDS[settings.backend]
@@ -203,7 +206,7 @@ def find_reply_splitter(settings: EvaluationLMSettings) -> Pieces | None:
         return split_into_token_texts
     folder = _choose_model_folder(settings)
     try:
-        folder = folder and model_path(folder, "lm")
+        folder = folder and locate_model(folder, "lm")
         if folder and not (folder / "tokenizer.json").is_file() and (adapter := read_adapter(folder)):
             folder = adapter.base
     except LMError:

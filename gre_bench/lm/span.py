@@ -40,7 +40,7 @@ class Conversation:
     """The token ids of a chat up to the end of the reply's turn, and the span to score.
 
     - *first*, *last*: the indices of the span's first and last token in *ids*; *first* is at least 1.
-    - *escaped*: the number of control tokens that the chat's texts spelled out. A space breaks up each of them.
+    - *escaped*: how often the chat's texts contained the text of a control token. A space breaks up each of them.
     """
 
     ids: tuple[int, ...]
@@ -58,7 +58,8 @@ class ChatTemplate:
       template has no system role.
     - *ending*: the text that the template writes after a reply.
     - *control*: the ids of control tokens. *pattern*: matches the text of any of them; None if there are none.
-    - *own*: {whether a chat has a system text: the control tokens that the template itself writes}; filled by `encode`.
+    - *own*: the control tokens that the template itself writes, for chats with a system text (key True) and without
+      (key False); filled by `encode`.
     """
 
     tokenizer: PreTrainedTokenizerBase

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.pretrained import check_model_unchanged, model_path, resolve_model_ref, suggest_pretrained
+from gre_bench.core.pretrained import check_model_unchanged, locate_model, resolve_model_ref, suggest_pretrained
 from gre_bench.core.records import digest
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import sha256
@@ -202,7 +202,10 @@ def open_weights(
 
 
 def choose_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
-    """Returns the device that *device* means on this machine; raises `LMError` about *subject* if there is none."""
+    """Returns the device that *device* means on this machine.
+
+    Raises `LMError` if CUDA is requested and not available. *subject*: what the error message is about.
+    """
     import torch
 
     if device == "cuda" and not torch.cuda.is_available():
@@ -213,7 +216,10 @@ def choose_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
 
 
 def check_options(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* if a value is not of its type. *chosen*: pairs (value, `Literal` type)."""
+    """Raises `LMError` if an option's value is not allowed. *chosen*: (value, `Literal` of the allowed values).
+
+    *subject*: what the error message is about.
+    """
     for option, known in chosen:
         if option not in get_args(known):
             raise LMError(f"{subject}: {option!r} is none of {', '.join(get_args(known))}")
@@ -256,7 +262,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def digest_of_files(folder: Path, paths: Iterable[Path]) -> str:
-    """Returns the SHA-256 over the names and contents of the files among *paths*, which all lie within *folder*."""
+    """Returns the SHA-256 over the names and contents of *paths* within *folder*; skips paths that are no files."""
     files = [path for path in sorted(paths) if path.is_file()]
     return digest([[path.relative_to(folder).as_posix(), sha256(path)] for path in files])
 
@@ -281,7 +287,7 @@ def read_adapter(folder: Path) -> Adapter | None:
         raise LMError(
             f"evaluation LM {folder}: no {ADAPTER_WEIGHTS}; other weight formats can run code and are refused"
         )
-    base = model_path(resolve_model_ref(str(named or ""), folder), "lm")
+    base = locate_model(resolve_model_ref(str(named or ""), folder), "lm")
     if not named or not base.is_dir():
         raise LMError(
             f"evaluation LM {folder}: its base {named} is no folder on this machine; write the base's folder "
@@ -299,9 +305,9 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def is_trained_by_contrast(folder: Path) -> bool:
-    """Whether the training record in *folder* says that the model was trained by contrast with reviews of other papers.
+    """Whether the training record in *folder* says that the model had contrastive training.
 
-    Returns False if there is no readable record; that fault is reported when the model is opened.
+    Such training uses reviews of other papers as wrong replies. Returns False if the record is missing or unreadable.
     """
     try:
         request = load_json(read_bytes(folder / RECORD))["asked"]
@@ -328,7 +334,10 @@ def with_adapter(adapter: Adapter, model: PreTrainedModel, *, trainable: bool = 
 
 
 def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokenizerBase:
-    """Returns the tokenizer in *folder*, from local files; raises `LMError` about *model* (None: about *folder*)."""
+    """Returns the tokenizer in *folder*, from local files; raises `LMError` if it cannot be read.
+
+    *model*: the folder that the error message names; None: *folder*.
+    """
     try:
         from transformers import AutoTokenizer
     except ImportError as error:

@@ -1,6 +1,7 @@
 """How well a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1).
 
-Each review of an item is scored against every other review of the same item:
+An item is a paper, or whatever else the reviews are about. Each review of an item is scored against every other review
+of the same item:
 
     score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
 
@@ -68,8 +69,8 @@ class ReviewScore:
     """A graded review and its score by one metric.
 
     *value*: the mean score over the review's scored pairs; None if no pair has a score. *reason* is then a code that
-    says why. *pairs*: the number of pairs with a score. *planned*: the number of planned pairs, without the excluded
-    ones.
+    says why. *pairs*: the number of pairs with a score. *planned*: the number of planned pairs, not counting those that
+    a rule excludes.
     """
 
     paper_id: str
@@ -116,7 +117,10 @@ def plan_agreement(
 
 
 def plan_review_moves(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[MovedReview]:
-    """Returns each review that the metric *recipe* can read, moved to another item (see `gre_bench.metrics.cases`)."""
+    """Assigns each review that the metric *recipe* can read to another item, where its score is a chance score.
+
+    See `gre_bench.metrics.cases`. Returns the reviews with their new items.
+    """
     responses: dict[str, Response] = {}
     placed = []
     for item in items:

@@ -1,14 +1,13 @@
 """Plans the pairs of an edition: each (paper, candidate, reference) is either due for scoring, or has a reason why not.
 
-A specific metric compares a candidate's score with its chance level: the score of a review that the candidate wrote
-about another paper. That review has the same style, but says nothing about this paper. The difference is thus due to
-what the candidate says about the paper itself.
+The specific form of a metric subtracts a chance score: the score that the candidate's review of another paper gets on
+this paper. That review has the same style, but says nothing about this paper. The difference is thus due to what the
+candidate says about the paper itself.
 
-The reviews of two papers p and q exchange places: p's review is scored on q, and q's review is scored on p. The score
-of p's review on q is the candidate's chance level on q. The score of q's review on p is its chance level on p.
-Each review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange. No two
-exchanges share a paper, so their means are independent, and a t test over them keeps its significance level
-(`gre_bench.stats.intervals`).
+In a swap, a candidate's reviews of two papers p and q exchange papers. The score of p's review on q is the candidate's
+chance score on q. The score of q's review on p is its chance score on p. Each review is moved once, so an effect of one
+review alone, or of one paper alone, cancels within the swap. No two swaps share a paper, so their means are
+independent, and a t test over them keeps its significance level (`gre_bench.stats.intervals`).
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ NO_REVIEW = "no_review"
 FEWEST_COMPARED = 4
 """The number of papers with another human review that suffices to compare the human baseline.
 
-Tests need two exchanges, of two papers each."""
+Tests need two swaps, of two papers each."""
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
 """Takes the place of the reference if a metric needs none."""
@@ -279,9 +278,9 @@ def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | MissingText | None
 
 
 def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, form: Form) -> str | MissingText:
-    """Returns the judgments of the reference of *entry* that follows *reference*; the first one follows the last.
+    """Returns the judgments of another reference of *entry*: the next one in the list after *reference*.
 
-    That review is neither *reference* nor the review of the human baseline.
+    After the last reference comes the first. If *reference* is the human baseline's review, the first is taken.
     """
     others = entry.references
     place = next((k for k, each in enumerate(others) if each.review_id == reference.review_id), -1)
@@ -307,15 +306,15 @@ def _select_scored_text(response: Response, source: Source, writer: str, form: F
 
 
 BLOCK = 8
-"""Reviews are sorted by length, and shuffled within blocks of this many before they are paired."""
+"""Reviews are sorted by length, and shuffled within blocks of this many before they are grouped into swaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovableReview:
     """A review that can be moved.
 
-    *key*: the review's id. *item*: the paper on which it is scored. *about*: the ids of all papers that it may
-    describe; it must not be moved to any of these. *words*: its length.
+    *key*: the review's id. *item*: the id of the paper on which it is scored. *about*: the ids of all papers that it
+    may describe; it must not be moved to any of these. *words*: its length.
     """
 
     key: str
@@ -326,9 +325,9 @@ class MovableReview:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The review *source* takes the place of the review *key* on the paper of *key*.
+    """A move of the review *source* to the paper of the review *key*, where it is scored in place of *key*.
 
-    *swap*: the group of two or three reviews that exchange papers and to which both reviews belong.
+    *swap*: the id of the swap to which both reviews belong.
     """
 
     key: str
@@ -338,7 +337,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MovedReview:
-    """A candidate's response to another paper, moved to *paper_id*; its score is the candidate's chance level there.
+    """A candidate's review of another paper, moved to *paper_id*; its score is the candidate's chance score there.
 
     *writer*: the writer whose judgments are read, named as in a signature. *swap*: as in `Move`.
     """
@@ -353,9 +352,9 @@ class MovedReview:
 def plan_moves(reviews: Sequence[MovableReview], seed: int) -> list[Move]:
     """Returns one move for each of *reviews* that can be moved, in their order; the moves do not depend on that order.
 
-    Reviews of similar length are paired at random (*seed*), and the two reviews of a pair exchange papers. A review
-    that is left over joins a pair, and the three exchange papers in a ring. No review moves to a paper that it may
-    describe.
+    Reviews of similar length are grouped into swaps at random (*seed*). The two reviews of a swap exchange papers. A
+    review that is left over joins a swap, and the three exchange papers in a ring. No review moves to a paper that it
+    may describe.
     """
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
@@ -421,10 +420,10 @@ def count_scored_words(response: Response, recipe: Recipe, writer: str) -> int:
 
 
 def _group_into_swaps(reviews: Sequence[MovableReview]) -> list[tuple[MovableReview, ...]]:
-    """Groups *reviews* into exchanges of two or three such that no review may describe the paper of another.
+    """Groups *reviews* into swaps of two or three. No review may describe the paper of another in its swap.
 
-    Each review is paired with the first earlier review that is still unpaired and with which it may exchange papers. A
-    review that remains unpaired joins a pair if that is allowed, and is left out otherwise.
+    Each review swaps with the first earlier review that is still free and with which it may exchange papers. A review
+    that remains free joins one of the swaps of two if that is allowed, and is left out otherwise.
     """
     waiting: list[MovableReview] = []
     swaps: list[tuple[MovableReview, ...]] = []

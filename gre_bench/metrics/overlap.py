@@ -96,7 +96,7 @@ class OverlapMetric:
 def split_bleu_words(text: str) -> Words:
     """Splits *text* into words with NLTK's tokenizer, sentence by sentence; case and punctuation are kept."""
     tokenizer = _create_nltk_tokenizer()
-    return [word for piece in _split_into_pieces(text) for word in tokenizer.tokenize(piece)]
+    return [word for piece in _list_headings_and_sentences(text) for word in tokenizer.tokenize(piece)]
 
 
 def bleu(candidate: Words, reference: Words) -> float:
@@ -133,7 +133,7 @@ def common_subsequence_length(x: Words, y: Words) -> int:
     return len(x) - row.bit_count()
 
 
-def _split_into_pieces(text: str) -> list[str]:
+def _list_headings_and_sentences(text: str) -> list[str]:
     pieces = []
     for section in review_text.split_into_sections(text):
         pieces.append(section.heading)

@@ -15,12 +15,12 @@ or original reviews. In a score beyond another review, z takes the place of the 
 about y that a review x adds to z: I(X; Y | Z) for an LM that knows the distribution. By the chain rule, it is the
 information of x and z together less the information of z alone. BARTScore uses GEM's prompt without a synopsis.
 
-A specific form measures how much more information a review gives than what its author says about any paper. Without a
-synopsis, and with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y): mutual plus lautum
-information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, however, one LM scores all
-candidates, and does not know the distribution of each. Then only GEM guarantees that garbling never raises the mean. In
-simulations with known answers (``tests/simulations``), the mean of a specific form can rise a little when one review is
-replaced by another.
+A specific form measures how much more information a review gives about y than the same candidate's review of another
+paper does. Without a synopsis, and with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y):
+mutual plus lautum information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, however, one
+LM scores all candidates, and does not know the distribution of each. Then only GEM guarantees that garbling never
+raises the mean. In simulations with known answers (``tests/simulations``), the mean of a specific form can rise a
+little when one review is replaced by another.
 
 Predictions that several metrics or candidates need are computed once. For example, GEM's second term does not depend on
 the candidate, and BARTScore's recall is the first term of GEM-raw. The evaluation LM gets all predictions for a paper
@@ -63,7 +63,7 @@ def build_predictions(recipe: Recipe, case: Case, settings: ScoringSettings) -> 
     of ``recall`` and ``precision``.
 
     Args:
-        recipe: the metric, which has a formula.
+        recipe: the metric; its score must be defined by a formula.
         case: the texts as they are stored; this function cuts and folds them.
         settings: the form of judgments, the prompt, and whether texts are folded to ASCII.
     """
@@ -90,7 +90,7 @@ def combine_logprobs(recipe: Recipe, totals: Sequence[float]) -> float:
     """Returns a case's score in nats.
 
     Args:
-        recipe: the metric, which has a formula.
+        recipe: the metric; its score must be defined by a formula.
         totals: the log-probability of each prediction from `build_predictions`, in nats, in the same order.
     """
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
@@ -104,12 +104,15 @@ def collect_predictions(recipe: Recipe, cases: Iterable[Case], settings: Scoring
 def predict_missing(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Makes *lm* score, in one call, the *predictions* that *known* lacks; returns content address → answer."""
+    """Makes *lm* score, in one call, the *predictions* without an answer in *known*.
+
+    Returns content address → answer for these predictions.
+    """
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, predict_checked(lm, list(due.values())), strict=True)) if due else {}
 
 
-def _name_empty_text(recipe: Recipe, parts: Parts) -> str | None:
+def _describe_empty_text(recipe: Recipe, parts: Parts) -> str | None:
     """Returns which text of a case is blank, such as ``the candidate's text``, or None. Blank texts give no score."""
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
@@ -135,7 +138,7 @@ NOTHING = LMIdentity("none", "none", "none", dtype="none")
 """The identity in signatures of metrics that use no LM and no embedder."""
 
 MOVES, CHANCE_SEED = "moved-1", 0
-"""The name of the rule by which `gre_bench.metrics.cases` moves reviews to other papers, and the rule's seed."""
+"""The name, for signatures, of the rule that moves reviews to other papers (`plan_moves`), and the rule's seed."""
 
 _SYNOPSIS_WRITERS = {"none": "none", "categories": "the item's own categories", "paper": "the paper's own text"}
 _OF_SCORER = ("dtype", "quantisation", "attention", "template_digest", "engine_version")
@@ -189,6 +192,8 @@ class Metric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetricWork:
+    """The cases that one metric must score."""
+
     metric: str
     signature_id: str
     cases: tuple[Case, ...]
@@ -248,7 +253,7 @@ def score(
             failed = next((answer for answer in given if isinstance(answer, SpanError)), None)
             totals = [answer.total for answer in given if isinstance(answer, SpanLogprob)]
             result: float | Problem
-            if empty := _name_empty_text(recipe, of_case):
+            if empty := _describe_empty_text(recipe, of_case):
                 result = Problem("empty_text", f"{empty} is empty after it was cut and folded")
             elif failed:
                 result = Problem(failed.code, str(failed), failed.final, failed.broken)

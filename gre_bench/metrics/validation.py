@@ -27,8 +27,8 @@ from gre_bench.stats.effects import (
     Effect,
     Verdict,
     adjust_by_holm,
+    compute_effect_size,
     degradation_verdict,
-    effect,
     effect_at_length,
     manipulation_verdict,
     published_verdict,
@@ -39,8 +39,8 @@ Row = Mapping[str, Any]
 PairKey = tuple[str, str, str]
 """Candidate, paper, reference."""
 
-ENOUGH = 0.98
-"""For a pass, at least this share of the pairs scored before a perturbation must also be scored after it.
+LEAST_SCORED_SHARE = 0.98
+"""A metric passes a perturbation only if at least this share of the pairs scored before it are also scored after it.
 
 A rank requires the same share of scored pairs."""
 
@@ -51,8 +51,9 @@ class PerturbationResult:
 
     - *d*, *low*, *high*, *p*: the effect (Cohen's d), its interval and p-value, clustered by paper. *p_holm*: *p*
       corrected for the number of degradations; None for manipulations. *method*: how the interval was computed.
-    - *flat_low*, *flat_high*, *flat_p*: the interval and p-value as Xu et al. compute them, with independent pairs.
-    - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None: unknown.
+    - *flat_low*, *flat_high*, *flat_p*: the interval and p-value of Xu et al., who treat pairs as independent.
+    - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None if it cannot be
+      computed.
     - *planned*: the number of planned pairs. *pairs*: how many of them have a score before and after. *papers*: the
       number of papers of these pairs.
     - *verdict*: the verdict by this project's rule; ``undecided`` if there is no effect. *paper_verdict*: the verdict
@@ -131,9 +132,11 @@ def _compare_before_after(
     """
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
     both = [
-        (scored[key], row) for row in rows if row["state"] == "scored" and (key := _paper_reference_key(row)) in scored
+        (scored[key], row)
+        for row in rows
+        if row["state"] == "scored" and (key := _get_paper_and_reference(row)) in scored
     ]
-    lost = sum(row["state"] not in ("scored", "excluded") and _paper_reference_key(row) in scored for row in rows)
+    lost = sum(row["state"] not in ("scored", "excluded") and _get_paper_and_reference(row) in scored for row in rows)
     if not both:
         reasons = sorted({row["reason"] or row["state"] for row in rows})
         why = ", ".join(reasons) or "none planned"
@@ -143,11 +146,11 @@ def _compare_before_after(
     papers = [row["paper_id"] for row, _ in both]
     counts: dict[str, Any] = {"pairs": len(both), "planned": len(rows), "papers": len(set(papers))}
     try:
-        plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
+        plain = compute_effect_size(old, new, papers, resamples=settings.resamples, seed=settings.seed)
     except ValueError as error:
         return PerturbationResult(**counts, problem=str(error)), None, lost
     held = (None, None, None)
-    if slope and all(_pair_key_of_row(row) in words for pair in both for row in pair):
+    if slope and all(_get_pair_key(row) in words for pair in both for row in pair):
         longer = [_compute_log_word_count(row, words) - _compute_log_word_count(first, words) for first, row in both]
         at_length = effect_at_length(old, new, longer, papers, slope)
         held = (at_length.value, at_length.low, at_length.high)
@@ -158,25 +161,25 @@ def _compare_before_after(
     return result, plain, lost
 
 
-def _paper_reference_key(row: Row) -> tuple[str, str]:
+def _get_paper_and_reference(row: Row) -> tuple[str, str]:
     return row["paper_id"], row["reference_id"]
 
 
-def _pair_key_of_row(row: Row) -> PairKey:
+def _get_pair_key(row: Row) -> PairKey:
     return row["candidate_id"], row["paper_id"], row["reference_id"]
 
 
 def _compute_log_word_count(row: Row, words: Mapping[PairKey, int]) -> float:
-    return math.log(max(1, words[_pair_key_of_row(row)]))
+    return math.log(max(1, words[_get_pair_key(row)]))
 
 
 def _fit_length_slope(rows: Iterable[Row], words: Mapping[PairKey, int]) -> Slope | None:
     """Returns the slope of score on log(words) among human reviews of one paper and reference; None if undetermined."""
-    scored = [row for row in rows if row["state"] == "scored" and _pair_key_of_row(row) in words]
-    tokens, papers = [max(1, words[_pair_key_of_row(row)]) for row in scored], [row["paper_id"] for row in scored]
+    scored = [row for row in rows if row["state"] == "scored" and _get_pair_key(row) in words]
+    tokens, papers = [max(1, words[_get_pair_key(row)]) for row in scored], [row["paper_id"] for row in scored]
     try:
         return estimate_length_slope(
-            [row["value"] for row in scored], tokens, papers, [_paper_reference_key(row) for row in scored]
+            [row["value"] for row in scored], tokens, papers, [_get_paper_and_reference(row) for row in scored]
         )
     except ValueError:
         return None
@@ -190,7 +193,7 @@ def _add_verdicts(
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0)
     else:
         verdict = manipulation_verdict(plain)
-    if verdict == "pass" and result.pairs < ENOUGH * (result.pairs + lost):
+    if verdict == "pass" and result.pairs < LEAST_SCORED_SHARE * (result.pairs + lost):
         # Lost pairs are not a random sample: they may be the pairs that the perturbation affects most.
         verdict = "undecided"
     return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=published_verdict(family, plain))

@@ -30,7 +30,7 @@ _MARK = "~"
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """A perturbation of a review, or of its judgments if no writer can make judgments of the perturbed review.
+    """A perturbation of reviews, of judgments, or of both, as *level* states.
 
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
     - *source*: the paper and section that define the perturbation, or ``ours``.
@@ -103,14 +103,14 @@ PERTURBATIONS = Catalogue(
     lambda name, entry: isinstance(entry, Perturbation) and entry.name == name,
 )
 
-GRADED = {
+HARM_DEGREES = {
     f"{harm.name}-{degree}0": Perturbation(
         f"{harm.name}-{degree}0", f"{harm.name.capitalize()}, {degree}0%", harm.family, _OURS, "both", "rule",
         needs=harm.needs, rules={level: partial(apply_harm, harm, degree, level) for level in _LEVELS},
     )
     for harm in HARMS.values() for degree in DEGREES
 }  # fmt: skip
-"""The degrees of each harm, such as ``garbling-30``: perturbations used only by certificates, not by validations."""
+"""Name → perturbation, for each degree of each harm, such as ``garbling-30``. Only certificates use these."""
 
 _MET: dict[Need, tuple[Callable[[PerturbationInput], bool], str, str]] = {
     "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
@@ -134,13 +134,13 @@ _MET: dict[Need, tuple[Callable[[PerturbationInput], bool], str, str]] = {
 }
 
 UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
-"""The codes of a `PerturbationError` that is not a failure: the text merely does not allow the perturbation."""
+"""The codes of a `PerturbationError` that is no failure: the text or paper lacks what the perturbation needs."""
 
 
 def find_perturbation(name: str) -> Perturbation:
     """Returns the perturbation, or the degree of a harm, called *name*; raises `PerturbationError` if there is none."""
-    if name in GRADED:
-        return GRADED[name]
+    if name in HARM_DEGREES:
+        return HARM_DEGREES[name]
     if name not in PERTURBATIONS:
         raise PerturbationError("unknown", f"no change {name!r}; known: {', '.join(PERTURBATIONS)}")
     return PERTURBATIONS[name]

@@ -1,19 +1,18 @@
 """Graded harms: perturbations by rule in ten degrees. They show how much harm to reviews a metric detects.
 
-A certificate reports the result. A text is a list of units: the lines of judgments, or the sentences of a review. The
-headings of a review stay. There are six harms; degree k has these effects:
+A certificate reports the result. A harm edits the sentences of a review, or the lines of judgments; this module calls
+both *sentences*. The headings of a review stay. There are six harms; degree k has these effects:
 
-- ``garbling``: deletes k tenths of the units. One unit stays, because an empty review has no score.
-- ``negation``: negates k tenths of the units. A judgment takes the opposite stance; a sentence of a review gets or
+- ``garbling``: deletes k tenths of the sentences. One sentence stays, because an empty review has no score.
+- ``negation``: negates k tenths of the sentences. A judgment takes the opposite stance; a sentence of a review gets or
   loses its "not".
-- ``invention``: replaces k tenths of the units by units from other papers' reviews, so no reviewer of this paper wrote
-  them.
-- ``laundering``: rephrases k tenths of the units (`gre_bench.perturbations.wording`) and reorders them. The content
+- ``invention``: replaces k tenths of the sentences by sentences from other papers' reviews.
+- ``laundering``: rephrases k tenths of the sentences (`gre_bench.perturbations.wording`) and reorders them. The content
   stays.
-- ``padding``: adds sentences that are true of any paper, k for every ten units.
+- ``padding``: adds k sentences that are true of any paper for every ten sentences of the text.
 - ``copying``: adds the first k tenths of the abstract's sentences.
 
-The changed units are chosen at random, by the seed and the text's key. A degree also changes all units that lower
+The seed and the text's key determine which sentences are changed. A degree also changes all sentences that lower
 degrees change.
 """
 
@@ -32,10 +31,10 @@ from gre_bench.perturbations.wording import lower_first_letter, rephrase_sentenc
 
 DEGREES = range(1, 11)
 Level = Literal["review", "judgments"]
-Units = list[str | None]
-"""The units of a text after a perturbation; None: the unit was deleted."""
-Edited = tuple[Units, list[str]]
-"""The changed units, and the added units."""
+Sentences = list[str | None]
+"""The sentences of a text after an edit; None: the sentence was deleted."""
+Edited = tuple[Sentences, list[str]]
+"""A pair: all sentences of the text after the edit, and the sentences to append to it."""
 
 PADDING = (
     "The paper has a title.", "The paper has an abstract.", "The paper is made of sentences.",
@@ -52,7 +51,10 @@ _NOT = re.compile(r"\b(is|are|was|were|does|do|did|has|have|had|can|could|will|w
 
 
 class EditInput(NamedTuple):
-    """The input of an edit. *chosen*: the indices of the units to change, in the order in which degrees add them."""
+    """What the function `Harm.edit` takes. *units*: the sentences of the text.
+
+    *chosen*: the indices of the sentences to change; a lower degree has only the first of them.
+    """
 
     units: list[str]
     chosen: list[int]
@@ -63,10 +65,12 @@ class EditInput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """A harm in ten degrees.
+    """A harm to reviews, in ten degrees.
 
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
-    - *said*: the harm's name in a certificate's sentence. *needs*: as in `Perturbation`.
+    - *said*: the harm's name in a certificate's sentence.
+    - *needs*: the parts of a `PerturbationInput` that the harm needs.
+    - *edit*: the function that applies the harm.
     """
 
     name: str
@@ -77,19 +81,19 @@ class Harm:
 
 
 def apply_harm(harm: Harm, degree: int, level: Level, material: PerturbationInput) -> str:
-    """Returns the text of *material* after *harm* of this *degree*, 1 to 10."""
-    units = _split_into_units(material.text, level)
+    """Returns the text of *material* after *harm* was applied to it in *degree*, 1 to 10."""
+    units = _split_into_sentences(material.text, level)
     order = list(range(len(units)))
-    material.chance(harm.name).shuffle(order)
+    material.make_random(harm.name).shuffle(order)
     changed, more = harm.edit(EditInput(units, order[: _scale_by_degree(len(units), degree)], degree, level, material))
-    return append_lines(_join_units(material.text, level, changed), more)
+    return append_lines(_join_sentences(material.text, level, changed), more)
 
 
 def _scale_by_degree(number: int, degree: int) -> int:
     return (number * degree + 5) // 10
 
 
-def _split_into_units(text: str, level: Level) -> list[str]:
+def _split_into_sentences(text: str, level: Level) -> list[str]:
     return (
         [line for line, _ in list_lines(text)]
         if level == "judgments"
@@ -97,8 +101,8 @@ def _split_into_units(text: str, level: Level) -> list[str]:
     )
 
 
-def _join_units(text: str, level: Level, units: Units) -> str:
-    """Returns *text* with its units replaced by *units*; a line break after a deleted sentence stays."""
+def _join_sentences(text: str, level: Level, units: Sentences) -> str:
+    """Returns *text* with its sentences replaced by *units*; a line break after a deleted sentence stays."""
     new = iter(units)
     if level == "judgments":
         return "".join(unit + gap for _, gap in list_lines(text) if (unit := next(new)) is not None)
@@ -115,12 +119,12 @@ def _join_units(text: str, level: Level, units: Units) -> str:
     return join_sections(sections)
 
 
-def _delete_chosen_units(given: EditInput) -> Edited:
+def _delete_chosen_sentences(given: EditInput) -> Edited:
     lost = {*given.chosen[: len(given.units) - 1]}
     return [None if index in lost else unit for index, unit in enumerate(given.units)], []
 
 
-def _negate_chosen_units(given: EditInput) -> Edited:
+def _negate_chosen_sentences(given: EditInput) -> Edited:
     return [negate_sentence(unit) if index in given.chosen else unit for index, unit in enumerate(given.units)], []
 
 
@@ -133,17 +137,17 @@ def negate_sentence(sentence: str) -> str:
     return changed if count else f"It is not true that {lower_first_letter(sentence)}"
 
 
-def _replace_by_foreign_units(given: EditInput) -> Edited:
-    pool = [unit for other in given.material.others for unit in _split_into_units(other, given.level)]
-    given.material.chance("inventions").shuffle(pool)
-    changed: Units = list(given.units)
+def _insert_sentences_of_other_reviews(given: EditInput) -> Edited:
+    pool = [unit for other in given.material.others for unit in _split_into_sentences(other, given.level)]
+    given.material.make_random("inventions").shuffle(pool)
+    changed: Sentences = list(given.units)
     for place, index in enumerate(given.chosen):
         changed[index] = pool[place % len(pool)]
     return changed, []
 
 
-def _rephrase_and_reorder_units(given: EditInput) -> Edited:
-    changed: Units = list(given.units)
+def _rephrase_and_reorder_sentences(given: EditInput) -> Edited:
+    changed: Sentences = list(given.units)
     for index, source in zip(given.chosen, (*given.chosen[1:], *given.chosen[:1]), strict=True):
         changed[index] = rephrase_sentence(given.units[source], 1)
     return changed, []
@@ -151,30 +155,30 @@ def _rephrase_and_reorder_units(given: EditInput) -> Edited:
 
 def _add_generic_sentences(given: EditInput) -> Edited:
     order = list(PADDING)
-    given.material.chance("padding sentences").shuffle(order)
+    given.material.make_random("padding sentences").shuffle(order)
     return list(given.units), [
-        _format_unit(order[index % len(order)], given.level) for index in range(len(given.chosen))
+        _format_sentence(order[index % len(order)], given.level) for index in range(len(given.chosen))
     ]
 
 
 def _add_abstract_sentences(given: EditInput) -> Edited:
     sentences = list(sentence_texts(split_into_sections(given.material.abstract or "")))
     return list(given.units), [
-        _format_unit(text, given.level) for text in sentences[: _scale_by_degree(len(sentences), given.degree)]
+        _format_sentence(text, given.level) for text in sentences[: _scale_by_degree(len(sentences), given.degree)]
     ]
 
 
-def _format_unit(sentence: str, level: Level) -> str:
+def _format_sentence(sentence: str, level: Level) -> str:
     return sentence if level == "review" else f"{_AGREES} that {lower_first_letter(sentence)}"
 
 
 HARMS = {
     harm.name: harm
     for harm in (
-        Harm("garbling", "garbling", "degradation", ("text",), _delete_chosen_units),
-        Harm("negation", "negation", "degradation", ("text",), _negate_chosen_units),
-        Harm("invention", "invention", "degradation", ("text", "other"), _replace_by_foreign_units),
-        Harm("laundering", "rewording", "manipulation", ("text",), _rephrase_and_reorder_units),
+        Harm("garbling", "garbling", "degradation", ("text",), _delete_chosen_sentences),
+        Harm("negation", "negation", "degradation", ("text",), _negate_chosen_sentences),
+        Harm("invention", "invention", "degradation", ("text", "other"), _insert_sentences_of_other_reviews),
+        Harm("laundering", "rewording", "manipulation", ("text",), _rephrase_and_reorder_sentences),
         Harm("padding", "padding", "manipulation", ("text",), _add_generic_sentences),
         Harm("copying", "copying of the abstract", "manipulation", ("text", "abstract"), _add_abstract_sentences),
     )

@@ -3,8 +3,8 @@
 A splitter divides a review into sections and sentences. There are two:
 
 - ``authors``: the splitter of Xu et al. 2025 (D.3.1). A piece of text ends at every ``.``, ``?``, ``!`` and line break,
-  even inside "0.85". Blank pieces are skipped. A piece that contains a known heading counts as that heading and begins
-  a section. All other pieces are sentences, joined by one space. Headings stay as they are.
+  even inside "0.85". Blank pieces are skipped. A piece that contains a heading of the venue's review form counts as a
+  heading and begins a section. All other pieces are sentences, joined by one space. Headings stay as they are.
 - ``linguistic``: the splitter in `gre_bench.core.review_text`. It knows abbreviations, numbers, lists and headings of
   any form, and keeps every line break.
 """
@@ -29,7 +29,7 @@ ICLR_2023 = (
     "Clarity, Quality, Novelty And Reproducibility",
     "Summary Of The Review",
 )
-"""The headings of ICLR 2023's form; the second is spelt as in Xu et al. 2025, the third as in the form itself."""
+"""The headings of ICLR 2023's form. The second and third are one heading, as Xu et al. 2025 and the form spell it."""
 
 _PIECE = re.compile(r"[^.?!\n]*[.?!\n]|[^.?!\n]+")
 _BLANKS = re.compile(r"\s*")
@@ -37,11 +37,12 @@ _BLANKS = re.compile(r"\s*")
 
 @dataclass(frozen=True, slots=True)
 class PerturbationInput:
-    """A text to perturb (a review or its judgments), and everything else that some perturbations need.
+    """What a perturbation may read: the *text* to perturb (a review or its judgments), and more about its paper.
 
-    *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers. *title*,
-    *abstract*: those of the paper. *others*: texts of the same kind about other papers; a perturbation uses as many as
-    it needs, from the first. *splitter*, *headings*: how a review is split into sections and sentences.
+    - *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers.
+    - *title*, *abstract*: those of the paper.
+    - *others*: texts of the same kind about other papers; a perturbation takes the first ones.
+    - *splitter*, *headings*: how a review is split into sections and sentences, as in `split_review`.
     """
 
     key: str
@@ -53,7 +54,7 @@ class PerturbationInput:
     splitter: Splitter = "authors"
     headings: tuple[str, ...] = ICLR_2023
 
-    def chance(self, name: str) -> random.Random:
+    def make_random(self, name: str) -> random.Random:
         """Returns this text's random generator for the perturbation *name*; each perturbation has its own generator."""
         return random.Random(f"{self.seed} {self.key} {name}")
 
@@ -68,8 +69,8 @@ def split_review(text: str, splitter: Splitter, headings: Sequence[str]) -> tupl
 def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
     """Returns the sections of *text* as pairs (heading with the white space after it, text of the section).
 
-    The first heading is empty if text precedes all known *headings*. Joined, the pairs give *text* again, except for
-    white space before the first heading.
+    The first heading is empty if *text* does not begin with one of *headings*. Joined, the pairs give *text* again,
+    except for white space before the first heading.
     """
     results = [(0, 0)]
     for piece in _PIECE.finditer(text):
@@ -83,7 +84,7 @@ def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str
 def _split_section(body: str) -> tuple[Sentence, ...]:
     """Returns the non-blank pieces of a section as sentences.
 
-    Each ends in a space, except the last, which keeps the white space at the section's end.
+    Each sentence ends in a space; the last one ends in the white space at the section's end.
     """
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]

@@ -4,19 +4,19 @@ There are three kinds of flaws (*families*). A *contradiction* changes a number,
 only. An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits bad practice. The flaw ``harmless``
 deletes a word that no review would miss: papers with this edit show the effect that any edit has.
 
-These are the rules. ``find`` is a regular expression; all rules are applied only to paragraphs of prose:
+A flaw's file names one of four rules and a regular expression, ``find``. It is matched only in paragraphs of prose:
 
-- ``digits``: the number in the group ``old`` gets other digits. If ``twice`` is set, the number must also occur
-  elsewhere. If ``find`` also has a group ``unit``, the same unit must follow the number there.
-- ``words``: the text of the group ``old`` is replaced by its entry in ``words``.
-- ``paragraph``: the paragraph that matches is deleted, with its heading if no text would follow it. The rest of the
-  paper, including headings and captions, must not match, or it would still contain what the flaw says is missing.
-- ``insert``: the sentence ``text`` is added after the sentence that matches.
+- ``digits``: the number that the regex group ``old`` matches gets other digits. If the file sets ``twice``, the number
+  must also occur elsewhere. If ``find`` has a group ``unit``, the same unit of measurement must follow there.
+- ``words``: the file's table ``words`` gives the replacement of the text that the group ``old`` matches.
+- ``paragraph``: the paragraph that matches is deleted, with its heading if no text would follow the heading. ``find``
+  must match nothing else in the paper, not even a heading or a caption: otherwise nothing would be omitted.
+- ``insert``: the file's sentence ``text`` is added after the sentence that matches.
 
-A flaw is not planted if ``unless`` matches the paper.
+A flaw is not planted if the file's regular expression ``unless`` matches the paper.
 
-The sentences that state a flaw may use three fields: ``{old}`` and ``{new}``, the text before and after, and
-``{topic}``, two words that are typical of the changed passage.
+The sentences that state a flaw may use three placeholders: ``{old}`` and ``{new}``, the text before and after the
+edit, and ``{topic}``, two words that are typical of the changed passage.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _PLAIN = frozenset(resource("data", "flaws", "plain.txt").read_text(encoding="ut
 
 
 class Flaw(BaseModel, frozen=True, extra="forbid"):
-    """A flaw of the catalogue; the module's docstring describes the fields of its rule.
+    """A flaw of the catalogue; the module's docstring describes its rule and the fields that the rule reads.
 
-    *judgments*: the flaw's descriptions: a judgment that states the flaw, and at least three rephrasings of it.
-    *plain*: sentences of a review that name the flaw. *oblique*: sentences that only hint at it. *source*: SHA-256 of
-    the file.
+    - *judgments*: a judgment that states the flaw, and at least three rephrasings of this judgment.
+    - *plain*: sentences of a review that name the flaw. *oblique*: sentences that only hint at it.
+    - *source*: the SHA-256 of the file's parsed content.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -96,7 +96,7 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("judgments", "plain", "oblique")
     @classmethod
-    def _check_known_fields(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_placeholders(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
         for line in lines:
             if unknown := sorted({*re.findall(r"\{(.*?)\}", line)} - {*FIELDS}):
                 raise ValueError(f"no field {{{unknown[0]}}}; the fields are: {', '.join(FIELDS)}")
@@ -115,10 +115,12 @@ class Flaw(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class PlantedText:
-    """A text with one planted flaw, the position of the edit, and the *fields* for the sentences that state the flaw.
+    """A paper's *text* with one planted flaw.
 
-    *start*, *end*: the range of replaced characters in the original text, whose SHA-256 is *before*. *new_end*: the end
-    of the replacement in *text*, which begins at *start*.
+    - *start*, *end*: the range of characters in the original text that the edit replaced.
+    - *new_end*: the end of the replacement in *text*. The replacement begins at *start*.
+    - *before*: the SHA-256 of the original text.
+    - *fields*: placeholder → its value, for the sentences that state the flaw.
     """
 
     flaw: Flaw
@@ -132,8 +134,7 @@ class PlantedText:
     def fill_placeholders(self, lines: Sequence[str]) -> list[str]:
         return [line.format(**self.fields) for line in lines]
 
-    @property
-    def place(self) -> dict[str, object]:
+    def describe_edit(self) -> dict[str, object]:
         return {"flaw": self.flaw.name, "family": self.flaw.family, "start": self.start, "end": self.end,
                 "new_end": self.new_end, "before": self.before, "after": sha256(self.text)}  # fmt: skip
 
@@ -173,10 +174,14 @@ def load_flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
 
 
 def plant_flaw(flaw: Flaw, text: str, key: str, seed: int = 0) -> PlantedText:
-    """Plants *flaw* in *text*, the body of a paper, at a place chosen by *seed* and *key*, such as the paper's id.
+    """Plants *flaw* in *text*, the body of a paper. *seed* and *key*, such as the paper's id, determine the passage.
 
-    Raises `PerturbationError` if the flaw does not fit. Its code is ``nowhere``, ``not_clean``, ``no_topic`` or
-    ``nothing_changed``.
+    Raises `PerturbationError` if the flaw does not fit. The error's code is one of these:
+
+    - ``nowhere``: no passage matches.
+    - ``not_clean``: the paper has a passage that must not be there, by ``unless`` or the rule ``paragraph``.
+    - ``no_topic``: no matching passage has two words for ``{topic}``.
+    - ``nothing_changed``: the edit would change nothing.
     """
     if flaw.unless and re.search(flaw.unless, text):
         raise PerturbationError("not_clean", f"{flaw.name} of {key}: the paper says something like it already")
@@ -277,11 +282,10 @@ _RULES: dict[str, Callable[[Flaw, str, random.Random], Iterator[_FlawEdit]]] = {
 
 
 def _find_topic_words(text: str, edit: _FlawEdit) -> str | None:
-    """Returns ``a and b``: two words that are typical of the edited passage and occur elsewhere, too.
+    """Returns ``a and b``, the two words that are most typical of the edited passage; None if there are fewer.
 
-    Returns None if there are fewer than two such words.
-
-    A word's weight is its count in the passage times −log of the share of paragraphs that contain it.
+    Only words that also occur in another paragraph count, and no words that the edit replaces or inserts. The most
+    typical word has the highest product of its count in the passage and −log of the share of paragraphs with it.
     """
     paragraphs, shares = _count_paragraphs_with_words(text)
     own = Counter(_extract_terms(text[slice(*edit.passage)]))

@@ -1,7 +1,7 @@
-"""Scripted reviewers with known answers: they name a planted flaw with a stated probability.
+"""Scripts: fixed rules that write reviews in place of an LM. A script names a planted flaw with a stated probability.
 
 Two copies of a paper have one planted flaw each. For each review, a script draws sentences at random from the paper's
-human reviews, and hides a sentence about a flaw among them. So two reviews of one paper by the same script differ as
+human reviews, and may hide sentences about flaws among them. So two reviews of one paper by the same script differ as
 independent reviews do. The scripts are:
 
 - ``plain-50``: names the planted flaw in plain words with probability 50%. The number may be any from 0 to 100.
@@ -31,7 +31,7 @@ def is_script(candidate: str) -> bool:
 
 
 def parse_script(script: str) -> tuple[str, float]:
-    """Returns the kind and the probability of *script*, such as ``plain-50``; raises `SettingsError` if malformed."""
+    """Returns (kind, probability) of *script*: ``plain-50`` → ("plain", 0.5). Raises `SettingsError` if malformed."""
     match = SCRIPT.fullmatch(script)
     if match is None:
         raise SettingsError(f"no script {script!r}; write plain, oblique, absent or listing, and a share: plain-50")
@@ -65,7 +65,7 @@ def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random
 def write_scripted_review(
     script: str, pool: Sequence[str], planted: PlantedText | None, every: Sequence[PlantedText], chance: random.Random
 ) -> str:
-    """Returns a review by *script* of the text *planted*, or of the original paper if *planted* is None.
+    """Returns a review that *script* writes of the text *planted*; None means the original paper.
 
     *pool*: sentences of human reviews of the paper. *every*: all flaws of the catalogue, worded for this paper.
     """

@@ -71,7 +71,7 @@ def _move_subordinate_clause(text: str, style: int) -> str:
 
 @cache
 def load_phrases() -> dict[str, tuple[str, str]]:
-    """Returns lower-case phrase → its replacements in styles 1 and 2, each the same part of speech and number."""
+    """Returns lower-case phrase → (its replacement in style 1, its replacement in style 2)."""
     lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {phrase: (first, second) for phrase, first, second in rows}
@@ -79,7 +79,7 @@ def load_phrases() -> dict[str, tuple[str, str]]:
 
 @cache
 def _compile_phrases() -> re.Pattern[str]:
-    """Returns a pattern for the phrases of `load_phrases`, longest first, each with an "a" or "an" before it if any."""
+    """Returns a pattern that matches a phrase of `load_phrases`, and the "a" or "an" before it; prefers long ones."""
     longest = sorted(load_phrases(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 

@@ -52,7 +52,7 @@ from gre_bench.tasks.backends import SignMetrics
 def correlate_with_grades(job: Job) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric in the settings; correlates each metric with the grades.
 
-    Returns the correlations, the numbers of pairs by state, and why pairs have no score.
+    Returns the correlations, how many pairs have a score, and why the others have none.
     """
     job = check_scoring_job(job)
     with run_with_workers(job, "agree") as (store, workers, progress):
@@ -72,8 +72,8 @@ def plan_graded(
 ) -> tuple[list[GradedItem], RunPlan]:
     """Writes missing judgments of graded items' reviews; plans and stores the pairs; returns the items and the plan.
 
-    *ungraded*: whether to use ungraded items instead, as in `list_graded_items`. Raises `SourceError` if there are no
-    items to use.
+    *ungraded*: whether to use, instead, every item with two or more human reviews, with a grade or without. Raises
+    `SourceError` if there are no items to use.
     """
     parts = job.settings.scoring.synopsis_of
     items = list_graded_items(store, parts, None, ungraded)
@@ -124,9 +124,10 @@ def list_graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    *parts*: the parts of an item that make up its synopsis. *judged_by*: as *judgments_by* in
-    `iterate_reviews_with_judgments`. *ungraded*: whether to return, instead, every item with two or more human reviews,
-    and only these reviews.
+    - *parts*: the parts of an item that make up its synopsis, such as the abstract.
+    - *judged_by*: as *judgments_by* in `iterate_reviews_with_judgments`.
+    - *ungraded*: whether to return, instead, every item with two or more human reviews, with a grade or without. Then
+      each item has only its human reviews.
     """
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)

@@ -27,18 +27,18 @@ from gre_bench.perturbations.harms import DEGREES, HARMS
 FOLDER = Path("validations", "certificates")
 SHIPPED = resource("data", *FOLDER.parts)
 PAPERS = "113"
-"""The number of papers for which a certificate's sentence names the lowest degrees that the metric detects."""
+"""A certificate's sentence states from which degree the metric detects a degradation on this many papers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a metric detects under one signature.
+    """What a metric detects under one signature: the content of a certificate's file.
 
     - *edition*: the edition whose reviews were damaged. *seed*: the seed of the harms and of the bootstrap.
-    - *harms*: harm → its curve over the degrees, in the order of `HARMS`. A curve has the fields of
-      `gre_bench.stats.degrees.DegreeCurve`, with JSON's types.
-    - *untried*: harm → why it is left out or has no curve.
-    - *registers*, *left_out*: as in a validation record. *degrees*: the degrees of the curves, in tenths.
+    - *harms*: harm → how the score falls or rises with the harm's degree, in the order of `HARMS`. Each value has the
+      fields of `gre_bench.stats.degrees.DegreeCurve`, with JSON's types.
+    - *untried*: harm → why it is not in *harms*.
+    - *registers*, *left_out*: as in `ValidationRecord`. *degrees*: the measured degrees, in tenths.
     """
 
     signature_id: str
@@ -56,7 +56,7 @@ class Certificate:
         """What the metric detects: ``on 113 papers tells garbling from 20%; not negation; padding pays from 30%``.
 
         Each degradation is listed as detected or not. A manipulation is listed only if it raises the score. If the
-        curves rest on another number of papers, the sentence states it.
+        number of measured papers is not 113, the sentence states it.
         """
         harms = [(HARMS[name], curve["told"][PAPERS], curve["pays"]) for name, curve in self.harms.items()]
         degraded = [row for row in harms if row[0].family == "degradation"]
@@ -72,7 +72,7 @@ class Certificate:
 
     @property
     def papers(self) -> int:
-        """The number of papers that the curves rest on."""
+        """The number of papers on which the harms were measured."""
         return max((curve["papers"] for curve in self.harms.values()), default=0)
 
 
@@ -92,9 +92,10 @@ def load_shipped_certificates(edition: str) -> list[Certificate]:
 
 
 def certificate_of(state: Path, signature: Signature) -> Certificate | None:
-    """Returns the certificate for *signature* with the most papers; None if there is none.
+    """Returns the certificate for *signature*; None if there is none.
 
-    A certificate in the folder *state* is preferred to a shipped one. Raises `StoreError` for a damaged file.
+    A certificate in the folder *state* is preferred to a shipped one; next, the one with the most papers is preferred.
+    Raises `StoreError` for a damaged file.
     """
     known = [
         (folder == state / FOLDER, certificate.papers, certificate)

@@ -2,8 +2,8 @@
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-Every answer is written to a file, the fetch's journal. A fetch that is killed, paused or refused therefore continues
-when it is started again. Each OpenReview server has its own journal.
+Every answer of the service is saved at once. A fetch that is killed, paused or refused therefore continues when it is
+started again. The answers of different OpenReview servers are kept apart.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
 from gre_bench.tasks import steps
 
 NAP_S = 60.0
-"""A wait ends at most this many seconds late after the machine was suspended or its clock was changed."""
+"""The longest single sleep of a wait, in seconds. A wait ends at most this late if the machine was suspended."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch must do: *settings* name the venue-year and the host; *state* is the folder to fetch into.
+    """What a fetch must do: *settings* name venue, year and host; *state* is the state folder to fetch into.
 
     *again*: whether to start a new fetch even if the last one is complete.
     """
@@ -40,7 +40,7 @@ class FetchJob:
 
 
 def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Fetches one venue-year into a snapshot; calls *tell* with one line before each wait for the service.
+    """Fetches one year of a venue into a snapshot. Calls *tell* with one line before each wait for the service.
 
     Returns a summary: the requests sent, the snapshot, and the time until which a paused fetch must wait. Repeating a
     complete fetch sends nothing, unless *again* is set.
@@ -75,7 +75,7 @@ def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) 
 
 
 def _compare_with_previous_snapshot(state: Path, folder: Path) -> dict[str, Any] | None:
-    """Returns how the snapshot in *folder* differs from the one made before it; None if there was none."""
+    """Returns how the snapshot in *folder* differs from its predecessor; None if *state* has no predecessor."""
     snapshot = Snapshot.open(folder)
     for other in sorted((state / "snapshots").glob("*/manifest.json")):
         try:

@@ -1,7 +1,7 @@
 """Imports files of papers and reviews into an edition's store, and reports which rows were refused and why.
 
-A report also summarises the judgments of the imported reviews. It shows whether the writer found too few judgments in a
-candidate's prose, which would make the candidate's score unfairly low.
+A report also summarises the judgments of the imported reviews. If the writer found too few judgments in a candidate's
+reviews, the candidate's score would be unfairly low; the summary shows this.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from gre_bench.catalogs.domains import GIVEN, load_domain
+from gre_bench.catalogs.domains import IMPORTED_SYNOPSIS, load_domain
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import list_regular_files, open_regular_file
 from gre_bench.core.judgments import count_judgments
@@ -91,10 +91,11 @@ def import_reviews(
 def load_reviews_judgments_and_paper_ids(
     store: Store, known: Sequence[Review]
 ) -> tuple[dict[str, Review], dict[tuple[str, str], str], list[str]]:
-    """Returns what `read_new_reviews` must know about stored records; its arguments have the same order.
+    """Returns the three arguments of `read_new_reviews` that describe the stored records, in its order.
 
-    These are: review id → review, for the reviews in *known*; (review id, writer) → judgments of these reviews; and the
-    ids of all stored papers.
+    - review id → review, for the stored reviews *known*;
+    - (review id, writer) → the writer's judgments of the review, for the same reviews;
+    - the ids of all stored papers.
     """
     reviews = {review.review_id: review for review in known}
     judged = {(row["review_id"], row["writer"]): row["text"]
@@ -116,7 +117,7 @@ def parse_row_range(text: str | None) -> range | None:
 
 
 def read_known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | None = None) -> list[Paper]:
-    """Returns all stored papers of the edition's venue-year, sampled or not.
+    """Returns all stored papers of the edition's venue and year, sampled or not.
 
     *ids*: if given, only the papers with these ids. *bodies*: whether to include their texts, tens of kilobytes each.
     """
@@ -128,7 +129,7 @@ def read_known_papers(store: Store, bodies: bool = True, ids: Sequence[str] | No
 
 
 def load_papers_by_id(store: Store, ids: Sequence[str], bodies: bool = True) -> list[Paper]:
-    """Returns the stored papers *ids* in this order; missing abstracts are taken from the PDFs.
+    """Returns the stored papers *ids* in this order. If a paper has no abstract, the abstract in its PDF is taken.
 
     *bodies*: whether to include their texts.
     """
@@ -149,14 +150,17 @@ def read_known_reviews(store: Store, texts: bool = True, papers: Sequence[str] |
 
 
 def load_papers_and_reviews_by_id(store: Store) -> tuple[dict[str, Paper], dict[str, Review]]:
-    """Returns paper id → paper, and review id → review, for `read_known_papers` and `read_known_reviews`."""
+    """Returns paper id → paper for all stored papers, and review id → review for all stored reviews."""
     papers = {paper.paper_id: paper for paper in read_known_papers(store)}
     return papers, {review.review_id: review for review in read_known_reviews(store)}
 
 
 def load_stated_categories(store: Store) -> dict[str, str]:
     """Returns paper id → the paper's categories, as an imported file states them."""
-    return {row["paper_id"]: row["text"] for row in store.rows(queries.SYNOPSES, kind="categories", writer=GIVEN)}
+    return {
+        row["paper_id"]: row["text"]
+        for row in store.rows(queries.SYNOPSES, kind="categories", writer=IMPORTED_SYNOPSIS)
+    }
 
 
 def store_imported(
@@ -220,7 +224,7 @@ def store_imported(
         last += _build_storing_steps(by, named, query, records)
     store.write(
         *last,
-        ("put_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
+        ("put_synopses", [asdict(item) | {"writer": IMPORTED_SYNOPSIS} for item in imported.synopses]),
         *stating,
         ("add_import", by | counts | about),
     )
@@ -276,7 +280,7 @@ def build_judgments_row(judgments: Judgments) -> dict[str, Any]:
 def report_unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     """Returns a report on refused rows that name papers unknown to the edition; None if there are none.
 
-    ``known`` is the number of known papers, and ``line`` a message for users.
+    ``known`` is the number of the edition's papers, and ``line`` a message for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
@@ -294,7 +298,7 @@ def report_unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | 
 
 
 def file_sha256(path: Path) -> str:
-    """Returns the SHA-256 of the file *path* in hex; for a folder, the SHA-256 of the output of ``sha256sum``.
+    """Returns the SHA-256 of the file *path* in hex; for a folder, that of what ``sha256sum`` prints for its files.
 
     Links in the folder are not followed.
     """
@@ -313,12 +317,15 @@ MOST_READ = 300
 def summarise_judgments(
     store: Store, imported: Sequence[Review], judgments: Sequence[Judgments], known: Sequence[Review]
 ) -> dict[str, Any] | None:
-    """Returns a summary of the judgments in the imported and the human reviews; None if nothing was imported.
+    """Returns a summary of the judgments of imported and of human reviews; None if no review was imported.
 
     *judgments*: the imported judgments; if there are none, the writer ``rule`` extracts them here. *known*: the reviews
-    that were stored before. In the summary, ``candidates`` has one row per candidate (from the query
-    ``described_judgments``) with an example. It is empty if only an LM could write the judgments, because an import
-    never pays for replies. ``losses`` has a line for each way in which the writer ``rule`` loses text of the reviews.
+    that were stored before. The summary has these entries:
+
+    - ``writer``: the writer of the judgments.
+    - ``candidates``: one row per candidate (from the query ``described_judgments``), with an example. It is empty if
+      only an LM could write the judgments, because an import never pays for replies.
+    - ``losses``: a line for each way in which the writer ``rule`` loses text of the reviews.
     """
     from gre_bench.writing.rules.judgments import WRITER, describe_losses, judgments_of
 
@@ -357,9 +364,9 @@ def summarise_judgments(
 
 
 def _list_first_reviews(imported: Sequence[Review], known: Sequence[Review] = ()) -> list[Review]:
-    """Returns the first `MOST_READ` reviews by humans and by each candidate in *imported*, sorted by candidate.
+    """Returns at most `MOST_READ` reviews by humans, and as many by each candidate in *imported*, by candidate.
 
-    The reviews are those in *imported*, then those in *known*.
+    Reviews in *imported* come before those in *known*.
     """
     return [
         review
@@ -391,9 +398,9 @@ def import_graded(
     store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None,
     licence: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Imports the items in *path* and their graded reviews; returns the report of `store_imported`, with notes.
+    """Imports the reviewed items in *path* and their graded reviews; returns the report of `store_imported`.
 
-    *grades*: the names of the grades, worst first; None: the layout of the file decides.
+    *grades*: the names of the grades, worst first; None: the layout of the file determines them.
     """
     papers, known = load_papers_and_reviews_by_id(store)
     graded = read_graded_reviews(path, papers, known, load_domain(domain) if domain else None, grade_column, grades)
@@ -416,7 +423,7 @@ def import_graded(
 def set_job_domain(job: Job) -> Job:
     """Returns *job* with its domain set, and with the domain's prompt and synopsis parts unless the settings name some.
 
-    If the settings name no domain, the domain of an imported file is used. Raises `SettingsError` for an unknown one.
+    If the settings name no domain, that of an imported file is used. Raises `SettingsError` for an unknown domain.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
@@ -446,7 +453,7 @@ def import_points(
 ) -> dict[str, Any]:
     """Imports the labelled points (remarks of reviews) in the file *path*; returns the report of `store_imported`.
 
-    *orders*: label → the ranks of its values, if they are words (see `parse_ordered_labels`).
+    *orders*: label → value → rank, for labels whose values are words (see `parse_ordered_labels`).
     """
     path, (papers, reviews) = resolve_local_path(path), load_papers_and_reviews_by_id(store)
     points, imported = read_new_points(path, load_stored_points(store), reviews, papers.keys(), orders, reading)

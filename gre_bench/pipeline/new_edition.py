@@ -29,7 +29,7 @@ from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.ingest.snapshot import make_snapshot
 from gre_bench.pipeline.importing import file_sha256, store_imported
 from gre_bench.pipeline.own_reviews import check_candidate_name
-from gre_bench.pipeline.reading import snapshots
+from gre_bench.pipeline.reading import find_snapshot_folder
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store, now, queries
 from gre_bench.store.files import edition_lock, is_lock_held
@@ -46,7 +46,8 @@ class ParsedFiles:
     """The parsed files of a new edition; nothing is stored yet.
 
     - *papers*, *reviews*: (path, content) of each file. The first file of *reviews* holds the human reviews.
-    - *pdfs*: paper id → its PDF. *texts*: paper id → its text as given.
+    - *pdfs*: paper id → its PDF. *texts*: paper id → the text of its text file. Both are empty unless the papers are a
+      folder.
     """
 
     papers: tuple[Path, Imported]
@@ -74,7 +75,7 @@ class ParsedFiles:
         return counts
 
     def check(self, chosen: Settings) -> None:
-        """Raises `SourceError` if too few papers have enough human reviews for *chosen*, or if nobody is ranked."""
+        """Raises `SourceError` if too few papers have enough human reviews for *chosen*, or if nobody can be ranked."""
         fewest, most = chosen.edition.fewest_reviews, max(self.human.values(), default=0)
         if not self.has_papers(fewest):
             needs = "a human review each" if fewest == 1 else (
@@ -97,9 +98,9 @@ class ParsedFiles:
     def settings(self, chosen: Settings, stated: Sequence[str]) -> Settings:
         """Returns *chosen* adapted to these files; settings in *stated*, which the user named, do not change.
 
-        Metrics and controls are dropped if no paper has the part that they need. The writer of judgments and the
-        controls are dropped if every review has judgments, all by one writer. If too few papers have enough human
-        reviews, the minimum becomes one.
+        Metrics and controls are dropped if no paper has the text that they need, such as an abstract. The writer of
+        judgments and the controls are dropped if every review has judgments, all by one writer. If too few papers have
+        enough human reviews, one human review per paper becomes enough.
         """
         papers, judged = self.papers[1].papers, [item for _, imported in self.reviews for item in imported.judgments]
         as_files = bool(self.pdfs or self.texts)
@@ -136,9 +137,9 @@ def parse_files(
       the candidates.
     - *writer*: who wrote the judgments, if the files do not say.
 
-    Unusable rows are refused, each with a reason. Raises `SourceError` if a whole file cannot be used. Raises
-    `SettingsError` for a candidate with the name of a control, and for a stated header that no file has. Raises one
-    `UnsureError` for all ambiguous columns of all files.
+    Unusable rows are refused, each with a reason. Raises `SourceError` if nothing in a file can be used. Raises
+    `SettingsError` for a candidate with the name of a control, and if *reading* names a header that no file has. Raises
+    one `UnsureError` for all ambiguous columns of all files.
     """
     for name, _ in candidates:
         if name is not None:
@@ -207,8 +208,8 @@ def _read_papers(understood: ParsedFiles) -> None:
 def write_report(understood: ParsedFiles, path: Path) -> Path:
     """Writes the CSV file *path*, with one line for each paper or review taken and each row refused; returns *path*.
 
-    Columns: file, row (from 1; empty if taken), item, result (taken or refused), reason. For a review taken, the reason
-    names its candidate and paper instead.
+    Columns: file, row (from 1; empty if taken), item, result (taken or refused), reason. If a review was taken, the
+    column reason has its candidate and paper.
     """
     rows: list[tuple[Any, ...]] = []
     for file, imported in understood.files:
@@ -258,16 +259,16 @@ def make_edition(
                 kind = "papers" if imported is understood.papers[1] else "reviews"
                 reports.append(store_imported(store, progress.run_id, file, kind, imported, licence=licence))
             if understood.pdfs or understood.texts:
-                folder = snapshots(store) / f"{edition.venue}-{edition.year}-{progress.run_id}"
+                folder = find_snapshot_folder(store) / f"{edition.venue}-{edition.year}-{progress.run_id}"
                 notes = [{"id": name, "forum": name} for name in (*understood.pdfs, *understood.texts)]
                 given = {"pdfs": understood.pdfs, "texts": understood.texts}
                 source = f"folder: {understood.papers[0].name}"
                 snapshot = make_snapshot(folder, edition, notes, **given, source=source)
                 store.write(("add_snapshot", {"digest": snapshot.digest, "path": folder.name, "imported_at": now()}))
             progress.end("done")
-        for file in snapshots(store).glob("*") if snapshots(store).is_dir() else ():
-            snapshots(target).mkdir(parents=True, exist_ok=True)
-            os.replace(file, snapshots(target) / file.name)
+        for file in find_snapshot_folder(store).glob("*") if find_snapshot_folder(store).is_dir() else ():
+            find_snapshot_folder(target).mkdir(parents=True, exist_ok=True)
+            os.replace(file, find_snapshot_folder(target) / file.name)
         target.folder.parent.mkdir(parents=True, exist_ok=True)
         if target.exists:
             raise SettingsError(f"edition {target.key} is there already")

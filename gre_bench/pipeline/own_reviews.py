@@ -1,8 +1,8 @@
 """Imports a user's own reviews as one candidate of a board; removes candidates and undoes imports.
 
 A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
-must name the writer, which then writes these judgments; else nothing is stored. Nothing is scored while judgments are
-missing.
+must name it, and it then writes these judgments. If they do not name it, nothing is stored. Nothing is scored while
+judgments are missing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def import_candidate(
     - *replace*: whether to delete the candidate's earlier reviews.
     - *partial*: whether to leave out unusable rows; otherwise they are an error.
 
-    The report has the number of sampled papers with a review, and the names of those without one. Raises
+    The report has the number of sampled papers with a review, and the ids of those without one. Raises
     `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be ranked.
     After these errors the store is unchanged.
     """
@@ -101,7 +101,7 @@ def import_candidate(
                 f"{imported.row_counts}; correct them (reasons: "
                 f"{write_refusals(store, progress.run_id, file, imported)}), or leave them out with --partial"
             )
-        judged_by = _find_judgments_writer(store, job, [reviews[paper] for paper in matched], imported, replace)
+        judged_by = _require_judgments_writer(store, job, [reviews[paper] for paper in matched], imported, replace)
         before_it = build_deletion_steps(store, name) if replace else ()
         report = store_imported(store, progress.run_id, file, "reviews", imported, before=before_it, licence=licence)
         store.copy_for_readers()
@@ -139,7 +139,7 @@ def _check_candidate_can_be_imported(store: Store, name: str, replace: bool) -> 
 
 
 def find_pilot_limit(store: Store) -> int | None:
-    """Returns the board's number of papers if a pilot scored only a part of the sample; else None.
+    """Returns the board's number of papers if only the first papers of the sample were scored (a pilot); else None.
 
     With this limit, a further candidate is scored on the same papers.
     """
@@ -150,10 +150,10 @@ def find_pilot_limit(store: Store) -> int | None:
 
 
 def find_judgments_writers(store: Store, job: Job) -> tuple[str | None, str | None]:
-    """Returns the identities of the writer whose judgments the boards score and of the writer that the settings name.
+    """Returns the writer whose judgments the boards score, and the writer that the settings name, as identities.
 
-    The first is None if no board scores judgments, the second if the settings name no writer. Raises `SettingsError` if
-    the two writers differ.
+    An identity is a writer's full name in a signature. The first is None if no board scores judgments, the second if
+    the settings name no writer. Raises `SettingsError` if the two writers differ.
     """
     signed = [row for row in store.rows(queries.CURRENT_SIGNATURES) if find_recipe(row["metric"]).source == "judgments"]
     if not signed:
@@ -168,7 +168,7 @@ def find_judgments_writers(store: Store, job: Job) -> tuple[str | None, str | No
     return writer, configured
 
 
-def _find_judgments_writer(
+def _require_judgments_writer(
     store: Store, job: Job, reviews: Sequence[Review], imported: Imported, replace: bool
 ) -> str | None:
     """Returns the identity of the writer whose judgments the boards score; None if they score no judgments.
@@ -189,12 +189,12 @@ def _find_judgments_writer(
             f"of these reviews have none by it ({_format_paper_examples(lacking)}). Nothing was scored. Add them to "
             "the file (columns judgments and writer), or rank them on an edition by rule, which you make "
             "once: "
-            f"{rule_edition_command(job.settings)}"
+            f"{format_rule_edition_command(job.settings)}"
         )
     return writer
 
 
-def rule_edition_command(settings: Settings) -> str:
+def format_rule_edition_command(settings: Settings) -> str:
     """Returns a shell command that makes a second edition of the same papers with judgments by the writer ``rule``."""
     named = {"edition": {"venue", "year", "sample"}, "scoring": {"writer"}, "fetch": True, "budget": True, "run": True}
     tree = settings.model_dump(mode="json", exclude_defaults=True, exclude=named)
@@ -229,7 +229,7 @@ def check_candidate_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns a candidate's full name and the numbers of its records.
+    """Returns a candidate's full name, and how many reviews, judgments and scores it has.
 
     *name*: its name or the end of its name. Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """

@@ -91,7 +91,10 @@ def group_cases_by_metric(chunk: Chunk, work: RunPlan) -> list[MetricWork]:
 def read_known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns prediction digest → log-probabilities, for those predictions of *works* that the store already has."""
+    """Returns digest of a prediction → its log-probabilities, for those predictions of *works* that the store has.
+
+    A prediction is a text that the evaluation LM predicts, together with the prompt before it.
+    """
     recipes = [(find_recipe(item.metric), item) for item in works]
     predictions = [
         prediction
@@ -106,7 +109,7 @@ def read_known_spans(
 
 
 def store_scoring_result(store: Store, work: RunPlan, scored: ScoringResult, run_id: str) -> None:
-    """Stores the results *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
+    """Stores the results *scored* in one transaction: log-probabilities, scores, and why pairs have no score.
 
     A final problem is stored as the pair's result. A transient problem is stored only in the table ``problems``, and
     the next run scores the pair again.
@@ -143,19 +146,21 @@ def _build_pair_key(score: Score) -> dict[str, Any]:
 
 
 def count_pairs_by_state(store: Store, work: RunPlan) -> list[queries.ProgressRow]:
-    """Returns the numbers of planned pairs by state, one row per metric; only the candidates of *work* count."""
+    """Returns how many pairs are planned, scored, failed, excluded or missing, per metric, for candidates of *work*."""
     return store.rows(queries.PROGRESS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def load_missing_score_reasons(store: Store, work: RunPlan) -> list[queries.ReasonRow]:
-    """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
+    """Returns why pairs have no score, one row per metric and reason; only the candidates of *work* count."""
     return store.rows(queries.REASONS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def end_run(
     store: Store, work: RunPlan, progress: Progress, every_candidate: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """Ends the run of *work* and updates the store's copy for readers; returns the run's summary, extended by *more*.
+    """Ends the run of *work*; returns its summary, with the entries *more* added.
+
+    Also updates the store's copy for readers, the file that other processes read while a run writes.
 
     *every_candidate*: whether to also count the pairs of candidates that the run did not plan. Outcomes:
 
@@ -182,8 +187,8 @@ def end_run(
 def compute_and_store_auc(store: Store, signature: Signature, trained_on: TrainingOverlap) -> None:
     """Stores the AUC with which the metric distinguishes human reviews of the same paper from those of other papers.
 
-    *trained_on*: the papers that the evaluation LM or the writer was trained on, which are left out. If too few scores
-    remain for an interval, the stored AUC is deleted.
+    *trained_on*: the papers that the evaluation LM or the writer was trained on; they are left out. If too few scores
+    remain for an interval, an AUC stored before is deleted.
     """
     signature_id, left_out = signature.signature_id, trained_on.papers_of(signature.evaluation_lm, signature.writer)
     same, other = (

@@ -17,7 +17,7 @@ from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.lm.opening import find_perturbations_in_training
 from gre_bench.metrics.cases import Entry, MissingText, Response
 from gre_bench.perturbations.by_name import (
-    GRADED,
+    HARM_DEGREES,
     PERTURBATIONS,
     apply_perturbation,
     find_perturbation,
@@ -33,7 +33,7 @@ from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS
 from gre_bench.tasks import steps
 
 
-def chosen_perturbations(settings: Settings) -> dict[str, str]:
+def choose_perturbations(settings: Settings) -> dict[str, str]:
     """Returns perturbation → id of its candidate, for each perturbation of the validation, in the catalogue's order.
 
     Unless ``validation.perturbations`` names some, these are all perturbations of the domain that can be made at
@@ -54,7 +54,7 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
             f"validation.perturbations names no change; those of {domain.name}: {', '.join(domain.perturbations)}"
         )
     for name in chosen:
-        why_not = domain.why_not(name) or trained_on.get(name)
+        why_not = domain.explain_exclusion(name) or trained_on.get(name)
         if why_not is None and not find_perturbation(name).is_applicable_at(level):
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:
@@ -66,9 +66,10 @@ def chosen_perturbations(settings: Settings) -> dict[str, str]:
 
 
 def list_harm_degrees(settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns perturbation → id of its candidate, for each degree of each harm; and harm → why it is left out.
+    """Returns two mappings: perturbation → id of its candidate, and harm → why it is left out.
 
-    The degrees are those of ``validation.degrees``. A harm is left out if the evaluation LM was trained to detect it.
+    The perturbations are the harms in each of ``validation.degrees``, such as ``garbling-30``. A harm is left out if
+    the evaluation LM was trained to detect it.
     """
     trained_on = find_perturbations_in_training(settings.evaluation_lm)
     left_out = {name: trained_on[name] for name in HARMS if name in trained_on}
@@ -77,8 +78,8 @@ def list_harm_degrees(settings: Settings) -> tuple[dict[str, str], dict[str, str
 
 
 def count_harm_degrees(store: Store) -> int:
-    """Returns how many degrees of harms the edition holds as candidates, for a certificate."""
-    degrees = {perturbed_candidate_name(name, "judgments") for name in GRADED}
+    """Returns how many of the edition's candidates are reviews with a harm of some degree, such as ``garbling-30``."""
+    degrees = {perturbed_candidate_name(name, "judgments") for name in HARM_DEGREES}
     return sum(row["candidate_id"] in degrees for row in store.read(CHANGE_MAKERS))
 
 
@@ -88,7 +89,7 @@ def list_untried_perturbations(settings: Settings) -> list[str]:
     No metric passes as long as any of them is left out. Random replacement is listed only in domains without the
     perturbation ``abstract_only`` (Xu et al. 2025, A.4).
     """
-    chosen, domain = chosen_perturbations(settings), load_domain(settings.edition.domain)
+    chosen, domain = choose_perturbations(settings), load_domain(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
     return [
         name
@@ -132,7 +133,10 @@ def _check_same_maker(change: str, edition: str, before: str, now: str) -> None:
 
 
 def find_perturbation_maker(settings: ValidationSettings, change: str) -> str:
-    """Returns who makes the perturbation *change*: ``rule``, or the writer that *settings* name for it."""
+    """Returns the writer that *settings* name for the perturbation *change*.
+
+    Without one, returns ``rule-2`` for ``rephrase_2``, and ``rule`` for all others.
+    """
     return {"rephrase_2": "rule-2", **settings.makers}.get(change, "rule")
 
 
@@ -164,8 +168,8 @@ def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progre
 def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
     """Returns *entries* with perturbed judgments of the human reviews, as responses of further candidates.
 
-    *writer*: who wrote the judgments. The degrees of a harm are also applied to the reviews themselves, for metrics
-    that read reviews. Nothing is added if *job* has no perturbations, or if it perturbs reviews.
+    *writer*: who wrote the judgments. A harm also perturbs the reviews themselves, for metrics that read reviews.
+    Nothing is added if *job* has no perturbations, or if it perturbs reviews.
     """
     if not job.perturbations or job.settings.validation.level == "review":
         return list(entries)
@@ -180,7 +184,9 @@ def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> 
                 lacking = {}
                 try:
                     texts[writer] = apply_perturbation(change, "judgments", item)
-                    review = apply_perturbation(change, "review", whole) if change in GRADED and whole.text else None
+                    review = (
+                        apply_perturbation(change, "review", whole) if change in HARM_DEGREES and whole.text else None
+                    )
                 except PerturbationError as error:
                     lacking = {"judgments": MissingText(error.code, detail=str(error))}
             responses[candidate] = Response(f"{item.key}:{candidate}", review, texts, lacking)
@@ -191,10 +197,10 @@ def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> 
 def build_perturbation_input(
     settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None
 ) -> PerturbationInput:
-    """Returns what the perturbation of a paper's review may need: text, title, abstract, texts about other papers.
+    """Returns the input to perturb the human review of the paper at *index* in *entries*.
 
-    The texts are human reviews or, if *writer* is given, that writer's judgments. *index*: the paper's index in
-    *entries*.
+    *writer*: if given, the text to perturb and the texts about other papers are this writer's judgments of the human
+    reviews; else, the human reviews.
     """
 
     def text_of(entry: Entry) -> str:

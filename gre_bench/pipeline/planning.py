@@ -57,7 +57,7 @@ class RunPlan:
     - *lm_id*, *writer*: the identities of the evaluation LM, and of the writer whose judgments are scored.
     - *papers*: the number of planned papers. *sampled*: the number of sampled papers; in a validation, without the
       papers in *trained_on*.
-    - *trained_on*: the papers that the evaluation LM or the writer was trained on, which a validation leaves out.
+    - *trained_on*: the papers that the evaluation LM or the writer was trained on; a validation leaves them out.
     - *notes*: notes for users.
     """
 
@@ -146,7 +146,7 @@ def load_sample_entries(
 ) -> list[Entry]:  # fmt: skip
     """Returns one entry per sampled paper, with all its responses (reviews with judgments) and synopses.
 
-    For a missing text, the entry has the reason if one is known.
+    If a text is missing and the store has the reason, the entry has this reason.
 
     - *reviewers*: candidate → identity as a writer, for each candidate that writes reviews.
     - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW (author-stated strengths and
@@ -266,7 +266,7 @@ def plan_pairs(
     if judgments_by is None and not job.perturbations:
         entries = [_mark_unjudged(entry, writer) for entry in entries]
     # A validation tests only the chosen metrics; it does not need chance scores.
-    metrics = scoring.metrics if job.perturbations else scoring.with_chance
+    metrics = scoring.metrics if job.perturbations else scoring.metrics_and_specific_forms
     every = scoring.model_copy(update={"metrics": metrics})
     identity, signatures = sign(job.backends, every, writer, assw_by)
     candidates = _list_candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
@@ -295,7 +295,7 @@ def plan_pairs(
         planned += [
             (signatures[metric].signature_id, pair)
             for metric, recipe in recipes.items()
-            if measures_length_effect(recipe) and not (recipe.synopsis == "beyond" and scoring.beyond == (HUMAN,))
+            if can_measure_length_effect(recipe) and not (recipe.synopsis == "beyond" and scoring.beyond == (HUMAN,))
             for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded=True)
             if pair.reason != NOT_REFERENCED
         ]
@@ -313,7 +313,7 @@ def plan_pairs(
 
 
 def index_moved_reviews(moved: Mapping[Source, Sequence[MovedReview]]) -> dict[Source, dict[tuple[str, str], Response]]:
-    """Returns source (what metrics read) → (candidate id, paper id) → the moved review.
+    """Returns source (``judgments`` or ``review``) → (candidate id, paper id) → the moved review.
 
     A moved review is the candidate's review of another paper, scored on this paper to measure the chance score.
     """
@@ -321,7 +321,7 @@ def index_moved_reviews(moved: Mapping[Source, Sequence[MovedReview]]) -> dict[S
             for source, items in moved.items()}  # fmt: skip
 
 
-def measures_length_effect(recipe: Recipe) -> bool:
+def can_measure_length_effect(recipe: Recipe) -> bool:
     """Whether a validation scores references against each other by *recipe*, to measure how scores depend on length.
 
     Metrics that subtract a chance score are excluded: they would also need the score of each reference on another
@@ -371,11 +371,11 @@ def add_plan(
     candidates: Sequence[Candidate],
     moved: Sequence[MovedReview] = (),
 ) -> None:
-    """Stores the plan of a run, and deletes older plans for the same signatures and candidates, except in a pilot.
+    """Stores the plan of a run. Deletes older plans for the same signatures and candidates, unless *job* is a pilot.
 
     *planned*: (signature id, pair) for each pair. *moved*: reviews that are scored on other papers, to measure the
-    chance score. If another review was moved to a paper before, its scores on that paper are deleted. A pair that both
-    a validation and a refresh planned stays in the refresh's plan, because a board shows the last refresh.
+    chance score. If an earlier run moved another review to the same paper, its scores there are deleted. A pair that
+    both a validation and a refresh planned stays in the refresh's plan, because a board shows the last refresh.
     """
     beside = {item.candidate_id for item in candidates if job.perturbations and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.perturbations or all(candidate.kind == "graded" for candidate in candidates))
@@ -404,7 +404,7 @@ def add_plan(
 def _check_human_scorable(
     key: str, planned: Sequence[tuple[str, PlannedPair]], signatures: dict[str, Signature]
 ) -> None:
-    """Raises `SourceError` if a metric cannot score any human review: the run would seem complete without any score."""
+    """Raises `SourceError` if a metric can score no human review; else the run would seem complete without scores."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id

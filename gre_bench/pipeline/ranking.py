@@ -58,7 +58,7 @@ def text_read_by(signature: queries.SignatureRow) -> TextRead:
 
 
 def words_of(columns: Iterable[Sequence[Any]]) -> Words:
-    """Returns the number of words by candidate and paper; *columns*: the result of the query `BOARD_LENGTHS`."""
+    """Returns (candidate, paper) → number of words; *columns*: the result of the query `BOARD_LENGTHS`."""
     return {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
 
 
@@ -100,7 +100,7 @@ def store_contamination(
 
 
 def list_lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
-    """Returns role → name, for each LM behind the scores of *signature*."""
+    """Returns role → name, for the evaluation LM and the writers (LMs or rules) of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
         "writer": signature["writer"],
@@ -123,7 +123,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
 
     Args:
         store: the edition's store, whose lock the caller holds.
-        job: the job, whose settings name groups, contrasts and the models file.
+        job: the job, whose settings name the models file.
         signatures: the signatures of the boards, one per metric.
         run_id: the id of the run under which the values are recorded.
     """
@@ -188,8 +188,8 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 def compute_above_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
     """Returns candidate → how far its scores are above its chance scores.
 
-    *specific_id*: the id of the signature of the metric's chance-corrected form (see `find_specific_signature`). If it
-    is None, the result is empty.
+    *specific_id*: the id of the signature of the metric's specific form (see `find_specific_signature`). If it is None,
+    the result is empty.
     """
     if specific_id is None:
         return {}
@@ -204,10 +204,9 @@ def compute_above_chance(store: Store, signature_id: str, specific_id: str | Non
 def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
-    The test is Student's t-test, paired by paper. A chance score is the score of a candidate's review on another paper;
-    to measure it, the reviews of two or three papers are swapped. If the score contains a chance score, such papers are
-    treated as dependent (`two_way_clustered_error`). A candidate has no row if it has fewer than two independent
-    papers, or if its difference is the same on all papers.
+    The test is Student's t-test, paired by paper. If the scores are above chance, papers of one swap are treated as
+    dependent (`two_way_clustered_error`). A candidate has no row if it has fewer than two independent papers, or if its
+    difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
@@ -227,7 +226,7 @@ def build_profile_rows(
     store: Store, signature: queries.SignatureRow, pairs: ScoredPairs, known: Mapping[str, Model],
     counted: dict[TextRead, Words], judged: Mapping[str, Row], texts: Sequence[Row],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
+    """Returns the rows of the table ``profiles`` (lengths, costs, judgments) for one signature, one per human or model.
 
     - *counted*: a cache of word counts, which this function fills and all signatures share.
     - *judged*: candidate → a summary of its judgments by the signature's writer.
@@ -269,9 +268,9 @@ def build_profile_rows(
 def compute_text_cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
     """Returns the cost of one candidate's *texts*: numbers of requested and unusable texts, tokens, and USD.
 
-    *first*: the kind of text that the candidate starts with, ``review`` or ``judgments``. Tokens and USD are None if
-    the texts of this kind were imported, or if a reply has no token count. USD is None if a price
-    is unknown. A text by rule costs nothing. A text from the reply archive costs what its request cost originally.
+    *first*: the first kind of text that is written for the candidate: ``review``, or ``judgments`` for humans. Tokens
+    and USD are None if the texts of this kind were imported, or if a reply has no token count. USD is None if a price
+    is unknown. A text by rule costs nothing. A text from the archive of replies costs what its request cost originally.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

@@ -76,8 +76,8 @@ def import_notes(
 ) -> dict[str, Any]:
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
-    Returns the report of the import with further counts. From a fetched snapshot, imports the version that each review
-    had before the rebuttal. *licence*: as in `store_imported`, for notes that state none.
+    Returns the report of `store_imported` with further counts. From a fetched snapshot, imports the version that each
+    review had before the rebuttal. *licence*: as in `store_imported`, for notes that state none.
     """
     venue = find_venue_entry(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -85,7 +85,7 @@ def import_notes(
         snapshot = copy_snapshot(store, edition, sources)
     else:
         snapshot = seal_source_snapshot(store, edition, sources, [venue.unverified] if venue.unverified else [])
-    notes = read_notes(snapshot.reviewed(), venue)
+    notes = read_notes(snapshot.list_notes_as_counted(), venue)
     if venue.unverified and sources.unverified_venue == "confirm":
         check_review_form(venue, notes)
     imported = select_new_records(notes, *load_papers_and_reviews_by_id(store))
@@ -98,7 +98,7 @@ def import_notes(
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
         ("put_review_versions", list_review_versions(snapshot, {review.review_id for review in notes.reviews})),
-        ("put_paper_sources", paper_sources(snapshot, set(ids))),
+        ("put_paper_sources", list_paper_sources(snapshot, set(ids))),
         ("put_paper_strata", [{"paper_id": paper_id, "stratum": stratum, "value": value}
                               for (paper_id, stratum), value in notes.strata.items()]),
     )  # fmt: skip
@@ -110,9 +110,9 @@ def import_notes(
 def copy_snapshot(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """Copies the snapshot that *sources* name into the state folder, unless the copy exists; returns the copy.
 
-    If the folder holds several snapshots, copies the newest one of the edition's venue and year. Raises `SettingsError`
-    if *sources* also name notes, PDFs or texts. Raises `SourceError` if there is no snapshot, or if it is damaged or of
-    another venue or year.
+    If *sources* name a folder of snapshots, copies the newest one of the edition's venue and year. Raises
+    `SettingsError` if *sources* also name notes, PDFs or texts. Raises `SourceError` if there is no snapshot, or if it
+    is damaged or of another venue or year.
     """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
@@ -128,7 +128,7 @@ def copy_snapshot(store: Store, edition: Edition, sources: SourceSettings) -> Sn
     if venue_year != (edition.venue, edition.year):
         name = " ".join(map(str, venue_year))
         raise SourceError(f"snapshot {sources.snapshot} is of {name}, the edition of {edition.venue} {edition.year}")
-    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{snapshot.digest[:12]}"
+    folder = find_snapshot_folder(store) / f"{edition.venue}-{edition.year}-{snapshot.digest[:12]}"
     with lock_snapshot_folder(folder):
         if not folder.is_dir():
             snapshot.verify()
@@ -153,10 +153,10 @@ def lock_snapshot_folder(folder: Path) -> Iterator[None]:
 def seal_source_snapshot(
     store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()
 ) -> Snapshot:
-    """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it, with *remarks*, if missing.
+    """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it if there is none.
 
-    A damaged snapshot is renamed and remade. Raises `SourceError` for a missing file, and for links, pipes or devices
-    among the PDFs.
+    *remarks*: stored in a new snapshot. A damaged snapshot is renamed and remade. Raises `SourceError` for a missing
+    file, and for links, pipes or devices among the PDFs.
     """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
@@ -177,7 +177,7 @@ def seal_source_snapshot(
     for file in (sources.notes, sources.texts, *pdfs.values()):
         if file:
             whole.update(f"{file.name} {file_sha256(file)}\n".encode())
-    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
+    folder = find_snapshot_folder(store) / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
     with lock_snapshot_folder(folder):
         if folder.is_dir():
             try:
@@ -194,7 +194,7 @@ def seal_source_snapshot(
         return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)
 
 
-def snapshots(store: Store) -> Path:
+def find_snapshot_folder(store: Store) -> Path:
     """Returns the folder that holds the snapshots of all editions in the state folder of *store*."""
     return store.folder.parent.parent / "snapshots"
 
@@ -210,7 +210,7 @@ def read_missing_paper_texts(store: Store, job: Job, progress: Progress) -> None
     progress.expect(len(due))
     papers = iter(due)
     while some := list(islice(papers, job.settings.writing.chunk)):
-        texts = steps.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
+        texts = steps.read_papers(str(find_snapshot_folder(store) / snapshot[0]["path"]), some)
         words = [
             {"paper_id": text["paper_id"], "page": page, "fate": fate, "words": count}
             for text in texts
@@ -258,7 +258,7 @@ def list_review_versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, A
     ]  # fmt: skip
 
 
-def paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
+def list_paper_sources(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """Returns rows of the table ``paper_sources``: hash, version and licence of the PDF of each paper in *kept*."""
     known = snapshot.papers()
     stated = read_licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})

@@ -27,7 +27,7 @@ from gre_bench.pipeline.reading import describe_poor_extraction, import_sources,
 from gre_bench.pipeline.runs.job import Job, Progress, record_run
 from gre_bench.pipeline.runs.spending import describe_unanswered_requests
 from gre_bench.pipeline.runs.unchanged import record_done_refresh
-from gre_bench.pipeline.runs.workers import check_runner, run_with_workers
+from gre_bench.pipeline.runs.workers import check_task_runner, run_with_workers
 from gre_bench.pipeline.training_overlap import papers_trained_on
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import identify_reviewers, scored_responses, write_assw, write_judgments, write_reviews
@@ -35,7 +35,7 @@ from gre_bench.store import Store, missing_edition_error, queries
 from gre_bench.tasks.backends import SignMetrics
 
 Show = Callable[[Store, Job, list[str]], None]
-"""Shows the boards of some signatures, such as on Prefect's pages."""
+"""A function (store, job, signature ids) that shows the boards of these signatures, such as on Prefect's pages."""
 
 
 def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
             signatures.
 
     Returns:
-        A summary: the outcome, the numbers of papers and of pairs by state, and why pairs have no score.
+        A summary: the outcome, the numbers of papers, of scored pairs and of other pairs, and why pairs have no score.
 
     Raises:
         GreBenchError: the errors of `check_scoring_job`; `LockedError` if another process writes the edition for longer
@@ -98,7 +98,7 @@ def check_job(job: Job) -> Job:
     store.refuse_loaded()
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
-    check_runner(job.settings)
+    check_task_runner(job.settings)
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():
             raise build_missing_file_error(file)
@@ -137,7 +137,8 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
     """Runs all stages before scoring (import, sample, read, write, plan); returns the plan.
 
     A validation leaves out the papers that its evaluation LM or its writer was trained on; raises `SourceError` if no
-    paper is left. Also stores contamination data, and updates the copy for readers.
+    paper is left. Also stores contamination data, and updates the store's copy for readers, the file that other
+    processes read while a run writes.
     """
     lost = describe_unanswered_requests(store)
     with import_and_draw_sample(store, job, progress) as notes:

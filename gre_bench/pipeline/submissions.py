@@ -2,7 +2,8 @@
 
 A submission is a folder with two files: `REVIEWS`, with ``paper_id`` and ``review`` in each line, and `FORM`, which
 states who wrote them and how. It may come from anybody, so no other files or columns are read, and no value of the form
-is used as a path. Scores and judgments are always made here. Each problem is reported in one line.
+is used as a path. It has no judgments and no scores; the edition's organiser makes them. Each problem is one line of
+the report.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ LONGEST_ANSWER, LARGEST_FORM = 2_000, 100_000
 SHINGLE, NEARLY = 8, 0.9
 """The length of a shingle in words, and the share of shingles that makes two texts nearly equal.
 
-A shingle is a run of consecutive words. Two texts are nearly equal if they share this part of the shingles of the
-shorter one.
+A shingle is a run of consecutive words. Two texts are nearly equal if this share of the shingles of the one with fewer
+also occurs in the other.
 """
 SHOWN_PAPERS = 3
 READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
 """How the file of a submission's reviews is read: only columns with these two names count."""
 _HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
 _REFUSED = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-"""Matches Unicode's tag characters, and its characters that embed, override or isolate the direction of text.
+"""Matches Unicode's tag characters, and its characters that control the direction of text.
 
 They can make a text say something other than what it shows. Other invisible characters are common in honest texts.
 """
@@ -112,7 +113,7 @@ class SubmissionForm(BaseModel, strict=True, extra="forbid", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSubmission:
-    """A checked submission: its form, its reviews, why it is *refused* (empty if it is not), and further *notes*."""
+    """A submission after its check. *refused*: why it is refused; empty if it is accepted. *notes*: further remarks."""
 
     form: SubmissionForm | None = None
     reviews: Sequence[Review] = ()
@@ -204,7 +205,7 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     refused += (
         [f"{REVIEWS} has more than paper_id and review: {format_name_list(map(ascii, others))}"] if others else []
     )
-    refused += [refusal.line for refusal in imported.refusals]
+    refused += [refusal.format_line() for refusal in imported.refusals]
     refused += find_text_faults(imported.reviews)
     refused += _find_duplicates(imported.reviews, [Review(**row) for row in store.read(queries.REVIEWS)])
     sampled = list(dict.fromkeys(row["paper_id"] for row in store.read(queries.SAMPLE)))
@@ -258,7 +259,7 @@ def _hash_shingles(text: str) -> set[int]:
 
 
 def _find_duplicates(own: Sequence[Review], others: Sequence[Review]) -> list[str]:
-    """Returns a line per candidate in *others* with texts equal to *own*, or nearly equal ones on the same paper."""
+    """Returns a line per candidate in *others* with a text equal to one of *own*, or nearly equal on the same paper."""
     equal = {_digest_words(other.text): other for other in others if other.text}
     of_paper: dict[str, list[tuple[str, set[int]]]] = {}
     for other in others:

@@ -33,9 +33,9 @@ class TrainingJob:
 
     - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
     - *out*: the folder for the new model.
-    - *choose*: the rows to hold out, on which the model is chosen; one range per file, for the first files or for all.
+    - *choose*: the rows to hold out, on which the model is chosen: one range for each of the first files, or of all.
     - *writer*: use only judgments by this writer.
-    - *never*: evaluation sets. A paper is left out if its id or any of its texts is in one of them.
+    - *never*: files of evaluation sets. A paper is left out if its id or any of its texts is in one of them.
     """
 
     judgments: tuple[Path, ...]
@@ -83,8 +83,8 @@ class TuningJob(TrainingJob):
 def tune(job: TrainingJob) -> dict[str, Any]:
     """Trains the evaluation LM `cache-ngram` as *job* says; returns the result, with scores on held-out papers.
 
-    If *job* holds no papers out, every sixth paper is held out for these scores. If the folder holds a model trained in
-    the same way on the same inputs, returns that training's recorded result.
+    If *job* holds no papers out, every sixth paper is held out for these scores. If the folder ``job.out`` has a model
+    that was trained in the same way on the same inputs, returns that training's recorded result.
     """
     trained_on, kept, refused = _split_training_papers(job, several=True)
 
@@ -134,11 +134,11 @@ def tune_lm(job: TuningJob) -> dict[str, Any]:
 def _write_training_register(
     folder: Path, trained_on: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
 ) -> list[str]:
-    """Writes the training register of the model in *folder*; returns one line for each part of it that is unknown.
+    """Writes the training register of the model in *folder*, unless a register that it includes is unknown.
 
     The register includes the held-out papers *kept*, on which the model was chosen. It also includes the registers of
-    its *base* and of the judgments' writers, if this program trained them. If any of these is unknown, the model gets
-    no register. *base*: None for a model as its makers published it.
+    the model's *base* and of the judgments' writers, if this program trained them. Returns one line for each of these
+    registers that is unknown. *base*: None for a model as its makers published it.
     """
     papers = [*trained_on, *kept]
     writers = [find_writer_register(name) for name in sorted({name for paper in papers for name in paper.writers})]
@@ -158,10 +158,13 @@ def _split_training_papers(
 ) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
     """Returns the papers to train on, the held-out papers, and evaluation set → the number of papers that it excluded.
 
-    *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract, by which a
-    paper of an evaluation set is recognized, too. A paper may be in two files if their judgments are by different
-    writers. Raises `SettingsError` if a paper is in two files with judgments by one writer, or both trained on and held
-    out. Raises `SourceError` if fewer than two papers remain to train on.
+    *several*: whether the judgments of a file may be by several writers. *abstracts*: paper id → abstract; a paper is
+    also excluded if its abstract is in an evaluation set. A paper may be in two files if their judgments are by
+    different writers.
+
+    Raises `SettingsError` if a paper is in two files with judgments by one writer, or both trained on and held out.
+    Raises `SourceError` if fewer than two papers remain to train on; checks this only if *several* is set or *job*
+    names evaluation sets.
     """
     files, train, choose = job.judgments, job.train, job.choose
     if len(files) != len(train):
@@ -234,9 +237,9 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
 
 
 def _add_passage_judgments(paper: JudgedPaper, known: Paper | None, seed: int) -> JudgedPaper:
-    """Returns *paper* with judgments of a passage of its text, if *known* has the text.
+    """Returns *paper* with judgments of a passage of its text; unchanged if *known*, its record, has no text.
 
-    These judgments are as long as its reviews' judgments are on average.
+    The judgments of the passage are as long as those of the paper's reviews are on average.
     """
     if not (known and known.text):
         return paper

@@ -1,8 +1,8 @@
 """Finds the papers of an edition on which its evaluation LM or its writer of judgments was trained.
 
-An examiner must not have seen the exam. Such papers are left out of validations, of the agreement with grades, of the
-check that scores are symmetric, and of AUCs. Boards state how many such papers there are. The training registers of
-`gre_bench.core.training_registers` list the training papers.
+Scores on papers that an LM was trained on prove little about a metric. These papers are therefore left out of
+validations, of the agreement with grades, of the check that scores are symmetric, and of AUCs. Boards state how many
+there are. The training registers of `gre_bench.core.training_registers` list the training papers.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ AT_ONCE = 1_000
 class TrainingOverlap:
     """The papers of an edition on which its evaluation LM or its writer of judgments was trained.
 
-    *compared*: the number of compared papers. *by_role*: role → the register of the LM or rule, and the papers that it
-    was trained on. A role is absent if this program did not train its LM or rule, as with a published pretrained model
-    or a writer without weights.
+    *compared*: how many papers were compared with the registers. *by_role*: role (``evaluation_lm`` or ``writer``) →
+    the register of the LM or rule, and the ids of the papers that it was trained on. A role is absent if this program
+    did not train its LM or rule, as with a published pretrained model or a writer without weights.
     """
 
     compared: int
@@ -80,7 +80,7 @@ class TrainingOverlap:
     def keep_untrained(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
         """Returns the *items* whose papers (*ids*) no LM or rule was trained on.
 
-        *what*: the study that leaves the other items out. Raises `SourceError` if there are *items* but none is left.
+        *what*: the study, for the error's message. Raises `SourceError` if there are *items* but none is left.
         """
         kept = [item for item, paper_id in zip(items, ids, strict=True) if paper_id not in self.papers]
         if items and not kept:
@@ -98,7 +98,7 @@ def papers_trained_on(
     """Returns which of the edition's papers its evaluation LM and its writer of judgments were trained on.
 
     *writer*: the writer's identity; None means the writer that the settings name. *ids*: the papers to compare; None
-    means the sample, or all known papers if there is no sample yet.
+    means the sample, or all stored papers if there is no sample yet.
     """
     sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
     papers = [paper for paper in read_known_papers(store, bodies=False) if not sampled or paper.paper_id in sampled]
@@ -122,7 +122,10 @@ def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequ
 
 
 def find_overlap_in_read_copy(settings: Settings, state: Path) -> TrainingOverlap:
-    """Returns `papers_trained_on` for the copy for readers under *state*; if there is none, compares no papers."""
+    """Returns `papers_trained_on` for the edition's copy for readers under *state*; without a copy, for no papers.
+
+    The copy for readers is the file that other processes read while a run writes.
+    """
     store = ReadCopy(state, settings.edition.edition)
     return papers_trained_on(store, settings) if store.is_readable else _compare_with_registers(settings, None, [])
 

@@ -1,10 +1,10 @@
-"""Validates metrics: changes human reviews, scores them, and checks the scores (Xu et al. 2025, §4.2-4.3).
+"""Validates metrics: perturbs human reviews, scores them, and checks the scores (Xu et al. 2025, §4.2-4.3).
 
     import → sample → read → change → write judgments → plan → score → effects → verdicts
 
-The stages are those of a refresh; the reviews changed in the same way are scored as one more candidate. A metric must
-fall when a review is degraded, and must not rise when a review is manipulated. The verdict holds for one metric with
-one evaluation LM and one writer.
+The stages are those of a refresh. For each perturbation (here also called a change), the perturbed reviews are scored
+as one more candidate. A metric must fall when a review is degraded, and must not rise when a review is manipulated. The
+verdict holds for one metric with one evaluation LM and one writer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gre_bench.pipeline.pair_scoring import (
     score,
 )
 from gre_bench.pipeline.perturbed_reviews import (
-    chosen_perturbations,
+    choose_perturbations,
     find_perturbation_maker,
     list_untried_perturbations,
 )
@@ -46,11 +46,11 @@ from gre_bench.store.queries import CANDIDATE_PAIRS, SEPARATION
 def validate(job: Job) -> dict[str, Any]:
     """Validates the metrics of the job's settings; returns a summary with every effect and verdict.
 
-    Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition. A pilot
-    (`Job.limit`) writes no validation record.
+    Effects and verdicts are those of all editions together. The summary's numbers of pairs, and the reasons why pairs
+    have no score, are those of the job's edition. A pilot (`Job.limit`) writes no validation record.
     """
     job = check_scoring_job(job)
-    job = replace(job, perturbations=chosen_perturbations(job.settings))
+    job = replace(job, perturbations=choose_perturbations(job.settings))
     beside = [score_other_edition(job, key) for key in job.settings.validation.together_with]
     with score_all_pairs(job) as (store, work, progress):
         progress.stage("judging")
@@ -81,9 +81,11 @@ class OtherEditionScores(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """The planned pairs of one metric by candidate, and the words of each pair's candidate text.
+    """The scores of one metric in one edition.
 
-    *unchanged*: the pairs of references that are scored as candidates, which show how a score depends on length.
+    - *rows*: candidate → its scored pairs.
+    - *unchanged*: the pairs of references that are scored as candidates; they show how a score depends on length.
+    - *words*: pair → the number of words of the candidate's text.
     """
 
     rows: dict[str, list[Row]]
@@ -130,9 +132,9 @@ def score_other_edition(job: Job, key: str) -> OtherEditionScores:
 def judge_effects(
     store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[OtherEditionScores] = ()
 ) -> list[Row]:
-    """Computes and stores the effect of every change on every metric, and writes validation records.
+    """Computes and stores the effect of every perturbation on the scores of every metric; writes validation records.
 
-    Returns one row per metric and change. A pilot's effects are not stored. Effects computed together with other
+    Returns one row per metric and perturbation. A pilot's effects are not stored. Effects computed together with other
     editions (*beside*) are written only to the record, because an edition's tables hold only its own effects. A metric
     gets a record only after all of its pairs were tried, because the missing pairs may be hard ones.
     """
@@ -198,9 +200,9 @@ def merge_edition_scores(editions: Sequence[Scores]) -> Scores:
 
 
 def compute_effects(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change: its effect on the scores of a metric, or the reason why it has none.
+    """Yields one row per perturbation: its effect on the scores of a metric, or the reason why it has none.
 
-    An effect compares the scores of the human review and of the changed review, for pairs that have both. *editions*:
+    An effect compares the scores of the human review and of the perturbed review, for pairs that have both. *editions*:
     the scores of each edition.
     """
     rows, unchanged, words = merge_edition_scores(editions)
@@ -216,9 +218,9 @@ def compute_effects(editions: Sequence[Scores], job: Job, signature_id: str) -> 
 
 
 def compute_verdicts(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
-    """Returns one row per metric with its verdict over all changes; a metric without effects is undecided.
+    """Returns one row per metric with its verdict over all perturbations; a metric without effects is undecided.
 
-    *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
+    *untried*: perturbations of Xu et al. 2025 that the settings leave out. No metric passes while one is left out.
     """
     verdicts: list[Row] = []
     for metric, signature in signatures.items():

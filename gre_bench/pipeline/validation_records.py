@@ -6,9 +6,10 @@ signatures that differ only in how scores are rounded (`Signature.validated_as`)
 unvalidated. If an edition's own validation is undecided, records of other editions decide: the verdict is a failure if
 one of them fails, else a pass if one of them passes.
 
-The gate of a year's board publishes the boards of metrics whose verdict is pass or undecided. Undecided means that no
-perturbation failed, but some had too few papers or could not be made; such a board is marked as unvalidated. The
-setting release.unvalidated decides about a metric that failed or has no record.
+The command ``gre-bench year`` publishes the boards of metrics whose verdict is pass or undecided. Undecided means that
+the metric failed on no perturbation, but some perturbations had too few papers or could not be made. An undecided board
+is marked as unvalidated. A metric without a record is validated first. The setting ``release.unvalidated`` decides
+about a metric that failed, or that still has no record.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ interval; and the numbers of pairs and papers.
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """The verdict on a metric under one signature, and the verdicts on single perturbations that led to that verdict.
+    """The verdict on a metric under one signature, with the verdicts for single perturbations that led to it.
 
     - *edition*: the edition whose reviews were perturbed. *detail*: one line for readers.
     - *validated_at*: the time of the verdict, in ISO format.
-    - *changes*: perturbation → the verdict on it. *made_by*: perturbation → who made the perturbed reviews: ``rule`` or
-      the name of a writer.
+    - *changes*: perturbation → whether the metric passes, fails or is undecided on it. *made_by*: perturbation → who
+      made the perturbed reviews: a rule or the name of a writer.
     - *papers*: the smallest number of papers behind an effect.
     - *rules*: the margins and the bootstrap settings behind the verdict.
     - *registers*: name of the evaluation LM or writer → digest of the training register that the papers were compared
@@ -189,7 +190,7 @@ def read_verdicts(state: Path, edition: str, signatures: Iterable[Signature]) ->
     ]
 
 
-def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
+def predict_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
     """Predicts the rows of `read_verdicts` (metric, verdict, detail) for the metrics of *settings*, before any scoring.
 
     Compares only the names of metric, evaluation LM and writer, because whole signatures need the LM's weights.
@@ -231,7 +232,7 @@ def _build_verdict_fields(record: ValidationRecord | None) -> dict[str, Any]:
 
 
 def _predict_signature_names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
-    """Returns the names of evaluation LM and writer in the signature of *metric*; None for a name that is not known.
+    """Returns the names of evaluation LM and writer in the signature of *metric*; None for what it lacks.
 
     If the writer is an LM, the name is only the start of its identity.
     """

@@ -91,8 +91,8 @@ def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
 def write_judgments(store: Store, job: Job, responses: Sequence[Response], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
-    Writes nothing and returns None if no metric reads judgments, or if the settings name no writer or score judgments
-    by another writer.
+    Writes nothing and returns None in three cases: no metric reads judgments; the settings name no writer of judgments;
+    or ``scoring.writer`` names another one.
     """
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(find_recipe(metric).source == "judgments" for metric in scoring.metrics):
@@ -140,8 +140,9 @@ def write_missing_texts(
     - *known*: ids whose text exists. For reviews, the store is asked instead.
     - *candidate*: the candidate to which the written reviews belong; None means *name*.
 
-    A text that failed permanently is not requested again, unless the paper's text or abstract was missing: it may have
-    been added since. Ends early if `DOWN` texts in a row get no reply; the rest are missing, not failed.
+    A text that failed permanently is not requested again, unless it failed because the paper's text or abstract was
+    missing: it may have been added since. Ends early if `DOWN` texts in a row get no reply; the texts that were not
+    requested do not count as failed.
     """
     owner = candidate or name
     rows = store.rows(UNWRITTEN, task=task, writer=writer)

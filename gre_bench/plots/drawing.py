@@ -30,13 +30,13 @@ COLOURS = {
 }  # fmt: skip
 """Variable → its colour on a light and on a dark background."""
 WIDTH, SCALE, EDGE = 448, 1.25, 12
-"""Sizes of a picture in a file: its width in units, the pixels per unit, and the margin on each side in units."""
+"""Sizes of a picture in a file: its width in SVG units, the pixels per unit, and the margin on each side in units."""
 ROW = 28
-"""Height of a row in units."""
+"""Height of a row in SVG units."""
 NAME = {"file": 46, "wide": 46, "narrow": 38}
 """Layout → how many characters of a name and its note fit next to a number."""
 PANEL, HEAD, LABELS, GAP = 150, 22, 36, 16
-"""Sizes of a panel of curves, in units: its height, its title's height, its labels' width, and the gap to the next."""
+"""Sizes of a panel of curves in SVG units: its height, its title's height, its labels' width, the gap to the next."""
 
 Span = tuple[float, float]
 Layout = Literal["file", "wide", "narrow"]
@@ -47,9 +47,9 @@ SAID = {"human": "baseline", "control": "control"}
 
 
 class Interval(NamedTuple):
-    """A row of a picture: a point with its interval, which may be unknown.
+    """A row of a picture: a point with its interval from *low* to *high*, if it has one.
 
-    - *value*: the point as text. *said*: the whole row in words, for screen readers.
+    - *at*: the point on the axis. *value*: the point as text. *said*: the row in words, for screen readers.
     - *look*: model, human, control, pass, fail or undecided. *note*: one or two words after the name.
     - *href*: the address of a page about the row.
     """

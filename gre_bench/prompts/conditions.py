@@ -1,4 +1,4 @@
-"""Conditions: a condition is a variant of the prompt for reviews, with one guideline or, in ``none``, without any.
+"""Conditions: variants of the prompt for reviews. Each has one guideline for reviewers; ``none`` has no guideline.
 
 Two kinds of guideline are shipped: instructions made from a conference's guideline, and guidelines that imitate human
 reviewers. The shipped guidelines are listings 7 to 12 in "Evaluating the Impact of Reviewer Guideline Design on

@@ -1,4 +1,4 @@
-"""Loads prompts and fills their fields, to score the prediction of a text or to ask an LM for a reply.
+"""Loads prompts and fills their fields, to let the evaluation LM predict a text or to ask an LM for a reply.
 
 Installed packages add prompts as entry points of the group ``gre_bench.prompts``: each names a `Prompt`.
 """

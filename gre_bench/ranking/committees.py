@@ -19,7 +19,7 @@ from gre_bench.stats.intervals import paired_test
 SEED, LEVEL = 0, 0.90
 Members = tuple[str, ...]
 """The members of a committee, sorted by name; the human baseline may be one."""
-Told = Mapping[Members, Mapping[str, float]]
+CommitteeScores = Mapping[Members, Mapping[str, float]]
 """Members → paper → the committee's mean score over the paper's references."""
 
 
@@ -40,9 +40,9 @@ class CommitteeStep:
 
 @dataclass(frozen=True, slots=True)
 class CommitteeCurve:
-    """A committee's mean score over *papers* papers by its number of members, one of *steps* for each number.
+    """How a committee's mean score grows with its number of members. *papers*: the number of papers.
 
-    *human*: the gain when the human baseline joins last.
+    *steps*: one for each number of members, from 1. *human*: the gain when the human baseline joins last.
     """
 
     papers: int
@@ -62,12 +62,15 @@ def split_into_random_halves(papers: Sequence[str]) -> list[list[str]]:
 
 
 def choose_joining_orders(
-    scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
+    scores: CommitteeScores,
+    names: Sequence[str],
+    papers: Sequence[str],
+    without: set[str] | frozenset[str] = frozenset(),
 ) -> tuple[list[list[str]], set[tuple[Members, str]]]:
-    """Returns two orders in which reviewers join a committee, and (committee, paper) pairs without a score.
+    """Returns two orders in which reviewers join a committee, and each (committee, paper) whose score is missing.
 
-    *names*: the reviewers. Each order of joining is chosen on one half of *papers*. It is as long as *scores* allow; if
-    no score is missing, it has all reviewers. *without*: papers to ignore.
+    *names*: the reviewers. Each order of joining is chosen on one half of *papers*. An order ends early if a score that
+    the next choice needs is missing. *without*: papers to ignore.
     """
     sides = [[paper for paper in half if paper not in without] for half in split_into_random_halves(papers)]
     both: list[list[str]] = []
@@ -92,7 +95,10 @@ def choose_joining_orders(
 
 
 def compute_committee_curve(
-    scores: Told, names: Sequence[str], papers: Sequence[str], without: set[str] | frozenset[str] = frozenset()
+    scores: CommitteeScores,
+    names: Sequence[str],
+    papers: Sequence[str],
+    without: set[str] | frozenset[str] = frozenset(),
 ) -> CommitteeCurve | None:
     """Returns the mean score of a growing committee of *names*, by its number of members.
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from gre_bench.catalogs.models import Model, names_by_alias
+from gre_bench.catalogs.models import Model, map_aliases_to_names
 from gre_bench.core.training_registers import Register
 from gre_bench.prompts.conditions import split_condition
 
@@ -56,7 +56,7 @@ class Contamination:
     - *status*: as the module's docstring defines it.
     - *cutoff*: the model's knowledge cutoff. *released*: the day on which the edition's reviews were first shown.
     - *learnt*: how many of the edition's papers the model was trained on; None if it has no register.
-    - *papers*: for how many of the edition's papers this is known; None if it has no register.
+    - *papers*: how many of the edition's papers were compared with the register; None if it has none.
     - *register*: the digest of the register; None if there is none.
     """
 
@@ -81,8 +81,8 @@ def find_contamination(
 ) -> Contamination:
     """Returns whether the model *name* may have been trained on reviews that were first shown on the day *released*.
 
-    - *own*: three facts about a model that this program trained. These are its register, the number of the edition's
-      papers that it was trained on, and the number of papers for which this is known.
+    - *own*: for a model that this program trained, a triple: its register, how many of the edition's papers it was
+      trained on, and how many were compared with the register.
     - *base*: the name of the model's pretrained base.
     """
     if own is None and role != "candidate" and name.startswith(_PLAIN):
@@ -105,7 +105,7 @@ def find_contamination(
 
 
 def find_model_entry(name: str, models: Mapping[str, Model]) -> Model | None:
-    """Returns the catalogue's entry of the model that a candidate, a writer or an evaluation LM called *name* uses.
+    """Returns the entry in *models* of the model that a candidate, a writer or an evaluation LM called *name* uses.
 
     Returns None if no model fits, or if several models fit that differ in family or knowledge cutoff. *name* may have
     these forms:
@@ -115,7 +115,7 @@ def find_model_entry(name: str, models: Mapping[str, Model]) -> Model | None:
     - for an evaluation LM: the name of its folder, the model's own name, or ``maker/name``.
     """
     bare = name.split(" · ")[0].partition("+")[0]
-    known = names_by_alias(models)
+    known = map_aliases_to_names(models)
     for spelling in (bare, split_condition(bare)[0], bare.rpartition("@")[0]):
         if spelling.lower() in known:
             return models[known[spelling.lower()]]

@@ -27,17 +27,17 @@ LMS = {
 }
 """Published table that is a board → its evaluation LM and the writer of its judgments."""
 SIZE = "parameters_billion"
-"""The value of `metric` for the sizes of models, which a board prints next to the scores."""
+"""What `PublishedNumber.metric` is if the number is a model's size, which published boards print beside the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedNumber:
-    """A number that a paper prints, or a run's number to compare with it.
+    """A number that Xu et al. 2025 print, or a number of a run to compare with a printed one.
 
     - *item*: what the metric is applied to, such as a perturbation, a model or a benchmark.
-    - *table*, *row*, *column*: where the number is printed; the names are those that the paper prints.
-    - *anomaly*: a code, listed in ``data/published/README.md``, if the number should not be taken at face value.
-      *note*: the reason in words.
+    - *table*, *row*, *column*: where the number is printed, with the printed names.
+    - *anomaly*: why the number should not be taken at face value, as a code of ``data/published/README.md``; empty if
+      it may be. *note*: the reason in words.
     """
 
     metric: str
@@ -60,7 +60,7 @@ def tables() -> tuple[str, ...]:
 
 @cache
 def load(table: str) -> tuple[PublishedNumber, ...]:
-    """Returns the figures of *table* in printed order, row by row; raises `SettingsError` for an unknown table."""
+    """Returns the numbers of *table* in printed order, row by row; raises `SettingsError` for an unknown table."""
     if table not in tables():
         raise SettingsError(
             f"no published table {table}; there are: {', '.join(tables())}; a study prints its tables itself, with the "
@@ -104,13 +104,13 @@ class BoardConsistency:
 
 
 @dataclass(frozen=True, slots=True)
-class FigurePair:
-    """A printed figure and the matching figure of a run, for one metric and one item; one of the two may be missing.
+class PrintedAndComputed:
+    """A printed number and the matching number of a run, for one metric and one item; one of the two may be missing.
 
     - *difference*: the run's value less the printed value.
-    - *overlap*: whether the intervals of the two figures overlap; None if either has no interval.
-    - *within*: whether each figure's interval contains the other figure's value. A figure without an interval is not
-      checked. None if neither figure has an interval.
+    - *overlap*: whether the intervals of the two numbers overlap; None if either has no interval.
+    - *within*: whether each number's interval contains the other number. If only one has an interval, only this one is
+      checked. None if neither has one.
     """
 
     metric: str
@@ -140,10 +140,10 @@ def compare_board_ranks(left: Iterable[PublishedNumber], right: Iterable[Publish
 
 def pair_printed_and_computed(
     printed: Iterable[PublishedNumber], computed: Iterable[PublishedNumber]
-) -> list[FigurePair]:
-    """Returns the *printed* figures paired with the *computed* figures of a run, one row for each metric and item.
+) -> list[PrintedAndComputed]:
+    """Returns the *printed* numbers beside the *computed* numbers of a run, one row for each metric and item.
 
-    A figure without a counterpart gets its own row. Rows with a printed figure come first, in printed order.
+    A number without a counterpart gets its own row. Rows with a printed number come first, in printed order.
     """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in computed}
@@ -151,7 +151,7 @@ def pair_printed_and_computed(
     for key in dict.fromkeys((*left, *right)):
         first, second = left.get(key), right.get(key)
         if first is None or second is None:
-            rows.append(FigurePair(*key, first, second))
+            rows.append(PrintedAndComputed(*key, first, second))
             continue
         held = [
             figure.low <= other.value <= figure.high
@@ -162,7 +162,7 @@ def pair_printed_and_computed(
         if first.low is not None and first.high is not None and second.low is not None and second.high is not None:
             overlap = first.low <= second.high and second.low <= first.high
         difference = second.value - first.value
-        rows.append(FigurePair(*key, first, second, difference, overlap, all(held) if held else None))
+        rows.append(PrintedAndComputed(*key, first, second, difference, overlap, all(held) if held else None))
     return rows
 
 

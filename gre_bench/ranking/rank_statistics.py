@@ -19,7 +19,7 @@ from typing import Any
 
 from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
-from gre_bench.stats.families import HolmFamily, PairTest
+from gre_bench.stats.families import CandidateTest, HolmFamily
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import compute_human_length, length_controlled_means
 from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
@@ -32,9 +32,8 @@ SEED = 0
 class ScoredPairs:
     """The scores of one signature, in columns of equal length.
 
-    *units*: the exchange that each score depends on, if it is a score above chance. An exchange is a group of two or
-    three papers whose reviews by one candidate were swapped to measure chance scores. An entry of None, or () for the
-    whole column, means that scores depend on their paper alone.
+    *units*: for scores above chance, the swap that each score depends on. None in place of a swap, or () in place of
+    the column, means that a score depends on its paper alone.
     """
 
     candidates: Sequence[str]
@@ -57,18 +56,18 @@ class ScoredPairs:
         return self.candidates, self.papers, self.references, self.values
 
     @property
-    def exchanges(self) -> Sequence[str | None] | None:
-        """The column *units*; None if all scores depend on their paper alone."""
+    def swaps(self) -> Sequence[str | None] | None:
+        """The swaps, which are the column *units*; None if all scores depend on their paper alone."""
         return self.units if any(self.units) else None
 
-    def exchanges_of(self, candidate: str) -> dict[str, str]:
-        """Returns paper → the exchange in *units* that the scores of *candidate* on it depend on; {} if none do."""
+    def swaps_of(self, candidate: str) -> dict[str, str]:
+        """Returns paper → the swap on which the scores of *candidate* on this paper depend; {} if on none."""
         rows = zip(self.candidates, self.papers, self.units, strict=False)
         return {paper: unit for name, paper, unit in rows if name == candidate and unit is not None}
 
-    def tests(self, level: float = 0.90) -> list[PairTest]:
+    def tests(self, level: float = 0.90) -> list[CandidateTest]:
         """Returns `pair_tests` of every two candidates; raises ValueError if there are too few papers."""
-        return pair_tests(self.values, self.papers, self.candidates, self.references, level, self.exchanges)
+        return pair_tests(self.values, self.papers, self.candidates, self.references, level, self.swaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +106,10 @@ def build_test_family(
 ) -> HolmFamily:
     """Returns the family of tests of a board.
 
-    *groups*: the ranked candidates of each group. *above*: candidate → p-value of its test against chance; candidates
-    without a rank are ignored.
+    *groups*: the ranked candidates of each group. *above*: candidate → p-value of its test against chance; entries of
+    candidates without a rank are ignored.
     """
-    tests: list[PairTest] = []
+    tests: list[CandidateTest] = []
     problems: dict[str, str] = {}
     tested: list[str] = []
     for names in map(list, groups):
@@ -198,11 +197,10 @@ def collect_text_lengths(pairs: ScoredPairs, words: Words) -> TextLengths:
 def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | None, dict[str, Interval]]:
     """Returns the length of a human review in words, and each candidate's mean score at that length.
 
-    The length of a human review is the geometric mean over the human baseline's texts. Without a human candidate, it is
-    the mean over the papers' first human reviews. It is None if there are no such texts. `length_controlled_means`
-    computes the scores. Its intervals treat papers of one exchange (`ScoredPairs`) as dependent. No candidate has a
-    score if the effect of length cannot be estimated: with a single candidate, or if paper and candidate determine the
-    length.
+    The length of a human review is the geometric mean over the human baseline's texts. Without a human baseline, it is
+    that of the papers' first human reviews. It is None if there are no such texts. `length_controlled_means` computes
+    the scores; its intervals treat papers of one swap as dependent. No candidate has a score if the effect of length
+    cannot be estimated: with a single candidate, or if paper and candidate determine the length.
     """
     texts = collect_text_lengths(pairs, words)
     human = [count for name, count in zip(texts.candidates, texts.words, strict=True) if name == HUMAN]
@@ -211,7 +209,7 @@ def scores_at_human_length(pairs: ScoredPairs, words: Words) -> tuple[float | No
         return None, {}
     at = compute_human_length(human)
     try:
-        units = {name: pairs.exchanges_of(name) for name in set(texts.candidates)}
+        units = {name: pairs.swaps_of(name) for name in set(texts.candidates)}
         return at, length_controlled_means(texts.values, texts.words, texts.papers, at, texts.candidates, units)
     except ValueError:
         return at, {}

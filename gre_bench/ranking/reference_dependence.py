@@ -2,10 +2,10 @@
 
 There are three methods:
 
-- *orders*: which of two candidates ranks above the other, and how much AI writing in the references this order
-  withstands (`stats.reference_shares`). One result is the share of references that may be like the reviews of an LM
-  before the order reverses. The LM is called a *stand-in*: its reviews take the place of human references. Another
-  result is how the order changes if the most AI-like references are left out, rather than as many random ones.
+- *orders*: how much AI writing in the references the order of two candidates withstands (`stats.reference_shares`).
+  One result is a share of references. If more of them were like the reviews of an LM, the order would reverse. This LM
+  is called a *stand-in*: its reviews take the place of human references. Another result is the difference of the two
+  candidates if the most AI-like references are left out, compared with leaving out as many random ones.
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, is left out.
 - *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
   supplies the likelihoods, which may come from any detector.
@@ -13,8 +13,8 @@ There are three methods:
 The last two look at a candidate's lead: its score less the human baseline's score on the same paper and reference.
 Effects of references that are easy or hard for everybody cancel in a lead. The intervals of leads are 90% intervals by
 Student's t, and treat all pairs of one paper as dependent. Means are over papers: as on the board, each paper counts
-with the mean of its pairs. If the scores contain chance scores, papers whose reviews were swapped to measure these are
-treated as dependent, as on the board (`two_way_clustered_error`).
+with the mean of its pairs. If the scores are above chance, papers of one swap are treated as dependent, as on the board
+(`two_way_clustered_error`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gre_bench.core.metrics import ALPHA
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.rank_statistics import ScoredPairs
-from gre_bench.stats.families import HolmFamily, PairTest
+from gre_bench.stats.families import CandidateTest, HolmFamily
 from gre_bench.stats.intervals import paired_test, student_test, two_way_clustered_error, two_way_clustered_test
 from gre_bench.stats.length import error_by_paper
 from gre_bench.stats.ranks import ranks
@@ -60,8 +60,8 @@ class LeadShift:
     """How far the lead of one candidate over the human baseline moves if the references change.
 
     - *what*: how the references change, in words. *lead*: the lead before the change, in the metric's unit.
-    - *shift*: the lead after the change less the lead before. *low*, *high*: the shift's interval; None if there is
-      only one paper.
+    - *shift*: the lead after the change less the lead before. *low*, *high*: the shift's interval; None if there are
+      too few papers.
     - *rank*, *new_rank*: the candidate's ranks before and after the change; None if ranks are not compared.
     """
 
@@ -81,7 +81,8 @@ StandIns = Sequence[Mapping[str, Any]]
 
 *reference_by* is an LM, or the human baseline if one human review is scored on another.
 
-Columns: *paper_id*, *candidate_id*, *reference_by*, *value*, *cut* (the score if this review is cut), ...
+Columns: *paper_id*, *candidate_id*, *reference_by*, *value* (the score on the whole reference), *cut* (the score if the
+reference is cut in length), ...
 """
 
 
@@ -96,10 +97,10 @@ class TippingPoint:
     - *share*: the largest share of references like a stand-in's at which the order still holds (`find_tipping_share`).
       The stand-in's judgments are cut to the length in tokens of the references that they replace. *by*: the stand-in
       that reverses the order first.
-    - *uncut*: the same as *share*, with whole judgments. *worst*: the same as *share*, for the worst assignment of such
-      references to papers (`find_tipping_share_of_worst_assignment`).
-    - *turned*: the share from which the order is significantly reversed, Bonferroni-corrected over stand-ins; None if
-      there is no such share.
+    - *uncut*: the same as *share*, but the stand-in's judgments are not cut. *worst*: the same as *share*, if these
+      references are on the worst papers for the order (`find_tipping_share_of_worst_assignment`).
+    - *turned*: the smallest share at which the order is significantly reversed, Bonferroni-corrected over stand-ins;
+      None if there is none.
 
     The last five fields are None if the two candidates do not differ significantly.
     """
@@ -116,10 +117,10 @@ class TippingPoint:
     turned: float | None = None
 
 
-def tipping_points(
+def find_tipping_points(
     pairs: ScoredPairs, stand_ins: StandIns, ranked: Sequence[str], tests: HolmFamily
 ) -> list[TippingPoint]:
-    """Returns the tipping points of pairs of LM candidates that are neighbours or differ significantly, in rank order.
+    """Returns a `TippingPoint` for every two LM candidates that are neighbours in rank or differ significantly.
 
     *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns [] if there are no scores on
     stand-ins, or fewer than two LM candidates.
@@ -138,12 +139,12 @@ def tipping_points(
 
 
 def _compute_tipping_point(
-    test: PairTest, pairs: ScoredPairs, scored: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    test: CandidateTest, pairs: ScoredPairs, scored: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> TippingPoint:
     plain = TippingPoint(test.first, test.second, test.difference, test.p_holm, test.papers)
     if test.p_holm >= ALPHA:
         return plain
-    human = paper_differences(pairs, test.first, test.second)
+    human = compute_paper_differences(pairs, test.first, test.second)
     shares: dict[str, dict[str, Any]] = defaultdict(dict)
     others = [name for name in scored if name not in (test.first, test.second)]
     for name in others:
@@ -188,7 +189,7 @@ def paired_stand_in_differences(
     return [human[paper] for paper in papers], [rows[0][paper][text] - rows[1][paper][text] for paper in papers]
 
 
-def paper_differences(pairs: ScoredPairs, first: str, second: str) -> dict[str, float]:
+def compute_paper_differences(pairs: ScoredPairs, first: str, second: str) -> dict[str, float]:
     """Returns paper → mean difference of *first* and *second* on the references that both are scored on."""
     by_paper: dict[str, list[float]] = defaultdict(list)
     for paper, _, difference in _list_reference_differences(pairs, first, second):
@@ -273,7 +274,7 @@ def shifts_without_each_reviewer(
     ranked together, group by group; other candidates have no rank. Returns [] if all references have the same position.
     """
 
-    def rank_groups(scored: ScoredPairs) -> dict[str, int]:
+    def assign_rank_groups(scored: ScoredPairs) -> dict[str, int]:
         scored_groups = (scored.of_candidates(group) for group in groups)
         return {
             name: rank
@@ -289,7 +290,7 @@ def shifts_without_each_reviewer(
         kept = pairs.select_positions(
             [index for index, name in enumerate(pairs.references) if position_of.get(name) != position]
         )
-        before, after = rank_groups(pairs), rank_groups(kept)
+        before, after = assign_rank_groups(pairs), assign_rank_groups(kept)
         left = _compute_leads_by_reference(kept)
         for name in (name for name in leads if name in left):
             shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}
@@ -331,7 +332,7 @@ def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float],
         gap = means[1] - means[0]
         ends: tuple[float, float] | tuple[None, None] = None, None
         with suppress(ValueError, ZeroDivisionError):  # fewer than two papers, or exchanges
-            exchanges = _find_exchanges_of_lead(pairs, name, influence)
+            exchanges = _find_swaps_of_lead(pairs, name, influence)
             error, units = (
                 two_way_clustered_error(sums * size, *exchanges) if exchanges else (error_by_paper(sums), size)
             )
@@ -347,20 +348,19 @@ def _compute_shift_interval(
 ) -> tuple[float, float] | tuple[None, None]:
     """Returns the interval of the mean *change* (one per paper) in the lead of *name*; two Nones for too few papers."""
     try:
-        exchanges = _find_exchanges_of_lead(pairs, name, papers)
+        exchanges = _find_swaps_of_lead(pairs, name, papers)
         test = two_way_clustered_test(change, *exchanges, LEVEL) if exchanges else paired_test(change, LEVEL)
     except ValueError:
         return None, None
     return test.low, test.high
 
 
-def _find_exchanges_of_lead(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
-    """Returns two lists: the exchange of each of *papers* for *name*, and for the human baseline.
+def _find_swaps_of_lead(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
+    """Returns two lists: for each of *papers*, the swap of the candidate *name*, and the swap of the human baseline.
 
-    An exchange is a group of papers whose reviews by one candidate were swapped to measure chance scores. Returns None
-    if the scores of *name* contain no chance scores.
+    Returns None if the scores of *name* are not above chance.
     """
-    own, human = (pairs.exchanges_of(each) for each in (name, HUMAN))
+    own, human = (pairs.swaps_of(each) for each in (name, HUMAN))
     return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None
 
 

@@ -4,8 +4,8 @@ Each model has two files: one with its rows on the boards of all metrics, one wi
 
     data/gre-bench-EDITION/DEVELOPER/MODEL/UUID.json      data/gre-bench-EDITION/DEVELOPER/MODEL/UUID_samples.jsonl
 
-A sample is a paper, because a board's score is the mean over papers. Samples contain no texts, but refer by id to the
-texts in the release. The schema has fields for intervals and a human baseline. Everything else is text in
+The schema calls a scored item a *sample*; here, this is a paper under one metric. Samples contain no texts, but refer
+by id to the texts in the release. The schema has fields for intervals and a human baseline. Everything else is text in
 ``additional_details`` or ``details``: the signature, ranks, p-values, the verdict of the validation.
 
 The same release always gives the same files.
@@ -27,7 +27,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.whole_files import write_file
 from gre_bench.prompts.library import find_prompt_by_digest
 from gre_bench.release.manifest import digest_of, verify_release
-from gre_bench.release.public_tables import open_release_tables, read_table, rows
+from gre_bench.release.public_tables import open_release_tables, read_table, run_page_query
 from gre_bench.store import Row
 
 SCHEMA = "0.3.0"
@@ -48,13 +48,13 @@ def write_every_eval_ever(release: Path, out: Path) -> list[Path]:
         signatures = {row["signature_id"]: row for row in read_table(connection, "signatures")}
         by_model: dict[str, list[Row]] = defaultdict(list)
         human: dict[str, float] = {}
-        for row in rows(connection, "boards"):
+        for row in run_page_query(connection, "boards"):
             if row["kind"] == "human" and row["score"] is not None:
                 human[row["signature_id"]] = row["score"]
             elif row["kind"] == "model" and row["score"] is not None:
                 by_model[row["candidate"]].append(row)
         papers: dict[str, list[Row]] = defaultdict(list)
-        for row in rows(connection, "paper_means"):
+        for row in run_page_query(connection, "paper_means"):
             papers[row["candidate_id"]].append(row)
     if not by_model:
         raise SourceError(f"{release}: no model has a score, so there is nothing to exchange")
@@ -126,7 +126,7 @@ def _build_record_head(about: Mapping[str, Any], digest: str, row: Row) -> dict[
 
 
 def _convert_values_to_text(values: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the known *values* as texts, as the schema requires."""
+    """Returns the *values* that are not None as texts, as the schema requires."""
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
@@ -186,7 +186,7 @@ def _build_judge(signature: Mapping[str, Any], human: float | None) -> dict[str,
 
 
 def _build_samples(head: Mapping[str, Any], papers: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns one sample per paper and metric; where the schema expects texts, it has their ids in the release."""
+    """Returns one sample per paper and metric. In place of texts, a sample has their ids in the release."""
     return [
         {
             "schema_version": SCHEMA,

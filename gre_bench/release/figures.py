@@ -1,7 +1,7 @@
 """Draws the pictures of boards, which show every candidate's score and interval; also assigns colours and shapes.
 
-Each model family has a colour and a shape. The colours follow Okabe and Ito; each has a contrast of at least 3:1 on
-light and dark pages. The shapes help readers who are colour-blind.
+Each model family has a colour and a shape. The colours follow Okabe and Ito; each has a WCAG contrast ratio of at
+least 3:1 to light and to dark pages. The shapes help readers who are colour-blind.
 """
 
 from __future__ import annotations
@@ -86,9 +86,10 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
 
 
 def committee_picture(board: Board, layout: Layout = "file") -> Markup:
-    """Returns, as SVG, the scores of the committee of LM candidates.
+    """Returns, as SVG, how the score grows when the reviews of more and more LM candidates are joined (a committee).
 
-    There is one row for each added member, and a last row for what the human review adds.
+    There is one row for each added member, and a last row for what the human review adds. The picture is empty if
+    *board* has no committee.
     """
     committee = board.committee
     if committee is None:

@@ -52,7 +52,7 @@ LICENCE = "Scores are free to use. Texts keep the licence that their authors gav
 
 
 def write_card(boards: Sequence[Board], tables: Path, target: Path, about: Mapping[str, Any]) -> None:
-    """Writes the three files to the folder *target*.
+    """Writes ``README.md``, ``eval.yaml`` and ``croissant.json`` to the folder *target*.
 
     - *boards*: the boards of the release, in the order of its page. *about*: the release's manifest.
     - *tables*: the folder whose subfolder ``tables`` has the release's Parquet files.

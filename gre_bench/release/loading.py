@@ -36,7 +36,7 @@ from gre_bench.store.queries import VERSION
 INCLUDED = resource("data", "releases")
 """The folder of the releases that come with the program."""
 _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at": "at"}
-"""Column that releases lack → what fills it in the loaded edition: the release's ``name`` or its date, ``at``."""
+"""Column that releases lack → what fills it in the loaded edition: ``name`` (of the release) or ``at`` (its time)."""
 
 
 def find_release(name: str) -> Path:
@@ -58,8 +58,8 @@ def find_release(name: str) -> Path:
 def load_release(folder: Path, state: Path) -> Store:
     """Makes a read-only edition from the release in *folder*, and copies the release into *state*; returns the edition.
 
-    Commands that only read work on such an edition. It has only the texts that the release has. Loading a release again
-    changes nothing.
+    Commands that change an edition refuse a read-only one. The edition has only the texts that the release has. Loading
+    a release again changes nothing.
 
     Raises `SourceError` if the release is damaged, and `StoreError` if the program cannot read its schema version.
     Raises `SettingsError` if *state* has an edition of this name that was not loaded from a release.
@@ -75,7 +75,7 @@ def load_release(folder: Path, state: Path) -> Store:
     tables = locate_tables(folder)
     releases = ReleaseStore(Path(state) / "releases", store.key)
     try:
-        with store.loading(about["release"]) as beside:
+        with store.install_release_copy(about["release"]) as beside:
             _write_edition_file(folder, tables, about, beside)
             if (releases.folder / about["release"]).resolve() != folder.resolve():
                 releases.import_release(folder, about["release"])

@@ -90,7 +90,7 @@ class _Settings(BaseModel, strict=True, extra="allow"):
 
 
 class _Manifest(BaseModel, strict=True, extra="allow"):
-    """The fields of a manifest that its readers rely on."""
+    """The fields of a manifest that the program reads."""
 
     format: int
     release: Line
@@ -213,7 +213,7 @@ def verify_release(folder: Path) -> dict[str, Any]:
     """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
     The folder may also have cryptographic signatures, which are not verified. Links are faults, and so are subfolders
-    without files of the release. Raises `SourceError`, whose message names the first fault.
+    without files of the release. Raises `SourceError` for the first fault.
     """
     manifest = read(folder)
     stated_files = manifest["files"]

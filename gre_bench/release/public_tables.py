@@ -3,9 +3,10 @@
 Ids, hashes, scores and log-probabilities are public. A text is public only if its licence allows redistribution.
 Tables in `WHOLE` are copied. ``sql/release.sql`` removes what is not public from the tables in `REDACTED`.
 
-The manifest, not the tables, states when and by which run a row was stored (`HISTORY`, `RECORDS`). So the same inputs
-give the same bytes. This would not hold for a DuckDB file, which contains random ids. The views of the store also work
-on a release.
+The tables do not say when and by which run a row was stored (`HISTORY`, `RECORDS`). The manifest says that: the file
+``manifest.json``, with facts about the release and the digests of its files. So the same inputs give the same tables,
+byte by byte. A DuckDB file contains random ids, so its bytes would differ. The views of the store also work on a
+release.
 """
 
 from __future__ import annotations
@@ -53,15 +54,15 @@ BODIES = ("papers", "texts")
 ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces", "word_counts")
 """Tables that a release has in addition to the edition's."""
 FILLED = ("board", "strata")
-"""Tables that are computed from the others whenever a release is read. Earlier releases lack them."""
+"""Tables that are computed from the others whenever a release is read. Releases of early program versions lack them."""
 LATER = ("stand_ins", "pair_tests", "committees")
-"""Tables that earlier releases lack. For these releases ``pair_tests`` is computed (`add_pair_tests`), and the others
-are empty."""
+"""Tables that releases of early program versions lack. When such a release is read, ``pair_tests`` is computed
+(`add_pair_tests`), and the other tables are empty."""
 RECORDS = ("additions", "imports", "points", "runs")
-"""Tables that no release has: ``points``, which are labelled remarks of reviews, and records of commands. The manifest
-states what the latter record."""
+"""Tables that no release has. ``points`` has labelled remarks of reviews. The others record commands, and the manifest
+states what they record."""
 HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
-"""Columns that differ between two runs with the same inputs."""
+"""Columns that differ between two runs with the same inputs; a release leaves them out."""
 FOLDER, VIEWS_FILE = "tables", "views.sql"
 MEMORY, MEMORY_ALONE = {"memory_limit": "40%"}, {"memory_limit": "60%"}
 """DuckDB's share of the memory: to read a release, and for work on its tables while little else is in memory."""
@@ -74,10 +75,10 @@ memory."""
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """The rows of the tables that a release has in addition to the edition's; ``sql/release.sql`` creates the tables.
+    """The rows of tables that a release has and the edition has not. ``sql/release.sql`` creates the tables.
 
-    *shown*: one row per board on the page, including *lm_id*, the evaluation LM of its heat maps. *word_counts*: one
-    row per text that a metric reads.
+    *changes*: one row per perturbation. *shown*: one row per board on the page; *lm_id* in it is the id of the
+    evaluation LM whose log-probabilities the heat maps show. *word_counts*: one row per text that a metric reads.
     """
 
     metrics: Sequence[dict[str, Any]] = ()
@@ -194,10 +195,10 @@ def build_views_sql(tables: Sequence[str]) -> str:
 def open_release_tables(
     release: Path, other: Path | None = None, writable: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields a locked-down connection to the tables of *release*, and to those of *other* as ``other.NAME``.
+    """Yields a connection to the tables of *release*, and to those of *other* as ``other.NAME``.
 
     Both are folders of releases, or databases that `write_database` made. *writable*: a folder in which statements may
-    write files. Raises `SourceError` if a release cannot be read.
+    write files. Statements cannot open any other file. Raises `SourceError` if a release cannot be read.
     """
     sources = {name: source for name, source in (("other", other), ("release", release)) if source}
     folders = [source / FOLDER for source in sources.values() if source.is_dir()] + ([writable] if writable else [])
@@ -268,7 +269,7 @@ def _create_release_views(connection: duckdb.DuckDBPyConnection, source: Path) -
 
 
 def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills the table ``pair_tests``, which earlier releases lack, from the scores and the rows of the table ``board``.
+    """Fills the table ``pair_tests`` of a release that lacks it, from the scores and the rows of the table ``board``.
 
     The table ``board`` must be complete before the call.
     """
@@ -284,7 +285,7 @@ def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
         connection.unregister("incoming")
 
 
-def rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[dict[str, Any]]:
+def run_page_query(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[dict[str, Any]]:
     """Runs the statement *query* of ``sql/pages.sql`` on a release's database and returns the rows.
 
     For queries that also run on editions, use `gre_bench.store.fetch`, which knows the types of their rows.
@@ -298,7 +299,10 @@ def read_table(connection: duckdb.DuckDBPyConnection, table: str) -> list[dict[s
 
 
 def compute_judgment_kinds(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Computes the rows of the table ``judgment_kinds`` from the judgments in the release."""
+    """Returns the rows of the table ``judgment_kinds``: how often a candidate's judgments have each opening.
+
+    The rows are computed from the judgments in the release, one row per candidate and writer.
+    """
     text = get_statement("release", "judgment_kinds").replace("edition.", "release.")
     return _fetch_dicts(connection.execute(text, {"openings": list(OPENINGS)}))
 
@@ -331,7 +335,7 @@ def _create_licence_tables(
     own_licence: str | None,
     scores_only: bool,
 ) -> None:
-    """Creates temporary tables: the licence of each text, and the papers, reviews and replies to publish with text."""
+    """Creates temporary tables: the licence of each text, and the papers, reviews, LM replies and titles to publish."""
     connection.execute(get_statement("release", "paper_licences"))
     connection.execute(get_statement("release", "review_licences"), {"own": own_licence})
     licences = [row[0] for row in connection.execute(get_statement("release", "licences_told")).fetchall()]
@@ -457,11 +461,12 @@ _SKIPPED = {
 def find_changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Returns (signature id, candidate) → how many of its pairs differ between two releases.
 
-    *only_first*, *only_second*: the numbers of pairs that only one release has. *other_state*, *other_score*: the
-    numbers of pairs with another state or score. *shared*: the number of pairs that both releases have.
+    *only_first*, *only_second*: the numbers of pairs that only one release has. *shared*: the number of pairs that both
+    have. *other_state*: how many of these differ in their state, such as scored or failed. *other_score*: how many
+    differ in their score.
     """
     with open_release_tables(first, second) as connection:
-        pairs = rows(connection, "changed_pairs")
+        pairs = run_page_query(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 

@@ -2,8 +2,9 @@
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
-The database is temporary: the release has its tables as Parquet files. If the process is killed at any step, the
-earlier release is unchanged, and the next publication deletes the remains.
+The database is temporary: the release has its tables as Parquet files. *pieces* are the texts of the heat maps, split
+into tokens. The step *place* moves the release to its final folder, and *latest* points the link to it. If the process
+is killed at any step, the previous release is unchanged, and the next publication deletes the remains.
 
 The same inputs and program give the same bytes, whatever the machine's threads, time zone and locale. Only the manifest
 and the list of digests differ, because the manifest states the time and the runs.
@@ -38,7 +39,7 @@ from gre_bench.release.public_tables import (
     add_pieces,
     have_same_rows,
     open_release_tables,
-    rows,
+    run_page_query,
     write_database,
     write_parquet,
 )
@@ -72,9 +73,9 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The result of publishing: a release.
+    """The result of publishing: a new release, or the latest release if nothing has changed since.
 
-    *new*: False if this is the previous release because nothing has changed. *tables*: table → number of rows.
+    *new*: whether it is a new release. *digest*: the digest of its manifest. *tables*: table → number of rows.
     """
 
     name: str
@@ -96,7 +97,7 @@ def publish(
         at("database")
         latest = release_store.update_latest_link()
         name = release_store.next_name()
-        building = release_store.building_folder(name)
+        building = release_store.create_building_folder(name)
         counts = write_database(
             publication.source, building / DATABASE, publication.additions, publication.is_free,
             publication.everything, publication.own_licence, publication.scores_only,
@@ -171,15 +172,15 @@ def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -
 
 
 def read_histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
-    """Returns differences from the human baseline, edition by edition, for each signature that editions share.
+    """Returns the candidates' differences from the human baseline in this and other editions, one row per signature.
 
-    Raw scores of different editions are never compared. *release*: the new release (see `open_release_tables`).
-    *release_store*: its store. The store's folder contains the latest releases of other editions; those of the same
-    venue and sample are compared. Raises `SourceError` if one of these was altered. Keys of a row:
+    The other editions are those of the same venue and sample whose releases are in the folder of *release_store*; the
+    latest release of each is read. A signature that only one edition has gets no row. *release*: the new release (see
+    `open_release_tables`). Raises `SourceError` if the release of another edition was altered. Keys of a row:
 
     - *title*: the metric's title. *editions*: keys of the editions, oldest first.
     - *lines*: (candidate, its values in each edition). All values of an edition without the candidate are None.
-    - *changes*: see `gre_bench.board.years`; *p* is Holm-corrected.
+    - *changes*: how differences changed from one edition to the next (`compute_changes`); *p* is Holm-corrected.
     """
     tables = {release_store.edition: _load_differences_from_human(release)}
     for other in _find_sibling_editions(release_store):
@@ -229,4 +230,4 @@ def _find_sibling_editions(release_store: ReleaseStore) -> list[str]:
 
 def _load_differences_from_human(release: Path) -> list[dict[str, Any]]:
     with open_release_tables(release) as connection:
-        return rows(connection, "anchored")
+        return run_page_query(connection, "anchored")

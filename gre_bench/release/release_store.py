@@ -70,7 +70,7 @@ class ReleaseStore:
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
-    def building_folder(self, name: str) -> Path:
+    def create_building_folder(self, name: str) -> Path:
         """Returns a new folder for building the release *name*; first deletes the folders of killed processes."""
         self._delete_unfinished_releases()
         folder = self.folder / f".{name}.building"
@@ -125,7 +125,10 @@ class ReleaseStore:
             return False
 
     def update_latest_link(self) -> str | None:
-        """Points the link ``ICLR-2025-latest`` to the latest release, or deletes it; returns the release's name."""
+        """Points the link ``ICLR-2025-latest`` to the latest release; returns the release's name.
+
+        If there is no release, deletes the link and returns None.
+        """
         latest = self.find_latest_entry()
         name = latest["release"] if latest else None
         if name is None:
@@ -152,7 +155,7 @@ class ReleaseStore:
                 return
             if self.names():
                 raise SettingsError(f"{self.folder} has releases of {self.edition}; load {folder} into another --state")
-            beside = self.building_folder(name)
+            beside = self.create_building_folder(name)
             try:
                 shutil.copytree(folder, beside, dirs_exist_ok=True)
             except OSError as error:

@@ -21,7 +21,7 @@ RELEASE, SUBMISSIONS, WORKFLOWS = "release", "submissions", ".github/workflows"
 def write_repository(release: Path, target: Path) -> list[Path]:
     """Writes to *target* the repository for the board of *release*, a release's folder; returns the paths written.
 
-    The repository contains the release under the release's own name, and the log with its errata.
+    The repository contains the release under its own name, and the log of the edition's releases.
 
     If *target* already is such a repository, the release, the workflows, ``requirements.txt`` and ``.gitattributes``
     are replaced. READMEs, licence and submissions are kept. Raises `SettingsError` if *target* contains anything else,

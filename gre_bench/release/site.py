@@ -42,7 +42,7 @@ from gre_bench.release.pages.board_page import Board, Entry, build_page_file_nam
 from gre_bench.release.pages.candidates import write_candidate_pages
 from gre_bench.release.pages.paper_pages import write_paper_pages
 from gre_bench.release.pages.rendering import render_board_page
-from gre_bench.release.public_tables import rows
+from gre_bench.release.public_tables import run_page_query
 from gre_bench.store import Row, fetch
 from gre_bench.store.queries import CLEAN_GAP, EXPOSURES, CleanGapRow, ContaminationRow
 
@@ -99,10 +99,10 @@ def write_site(
     - *about*: the release's manifest. If it has no key ``tables`` (rows by table), the page offers no downloads.
     - *at*: a function that is called with each step's name before the step.
     """
-    shown_boards = boards(connection, about["settings"]["board"]["headline"])
+    shown_boards = build_boards(connection, about["settings"]["board"]["headline"])
     with_papers = about["texts"] != SCORES_ONLY
     papers = [row | {"href": f"papers/{build_page_file_name(row['paper_id'])}" if with_papers else None}
-              for row in rows(connection, "papers")]  # fmt: skip
+              for row in run_page_query(connection, "papers")]  # fmt: skip
     values = read_pair_values(connection)
     remarks = [
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
@@ -128,7 +128,7 @@ def write_site(
         "papers": papers,
         "errata": about.get("errata", ()),
         "provenance": _list_provenance(about),
-        "outcomes": rows(connection, "outcomes"),
+        "outcomes": run_page_query(connection, "outcomes"),
         "downloads": _list_downloads(about) if about.get("tables") else (),
         "rights": _list_rights_lines(connection, about),
         "citation": format_citation(about) if about.get("tables") else "",
@@ -147,13 +147,13 @@ def write_site(
     return shown_boards
 
 
-def boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:
+def build_boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = None) -> tuple[Board, ...]:
     """Returns the boards of a release in the order of the page; *connection*: a connection to its database.
 
     *wanted*: the headline metric of the settings. If it has no board, the *answer* of the first board says so.
     """
-    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
-    board_rows = rows(connection, "boards")
+    signatures = {row["signature_id"]: row for row in run_page_query(connection, "signatures")}
+    board_rows = run_page_query(connection, "boards")
     exposures = fetch(connection, EXPOSURES)
     gaps = {row["signature_id"]: row for row in fetch(connection, CLEAN_GAP, signature_ids=list(signatures))}
     ordered = []
@@ -259,10 +259,10 @@ def _read_validations(connection: duckdb.DuckDBPyConnection) -> tuple[dict[str, 
     *effects* are measured on this edition's reviews. A metric that was validated on another edition has no effects;
     *detail* then lists the perturbations that it does not pass.
     """
-    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
-    titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}
+    signatures = {row["signature_id"]: row for row in run_page_query(connection, "signatures")}
+    titles = {row["metric"]: row["metric_title"] for row in run_page_query(connection, "boards")}
     by_metric: dict[str, tuple[str, Row, Sequence[Row]]] = {}
-    for signature_id, group in groupby(rows(connection, "effects"), key=lambda row: row["signature_id"]):
+    for signature_id, group in groupby(run_page_query(connection, "effects"), key=lambda row: row["signature_id"]):
         effects = [row | {"title": row["change_title"] or row["change"]} for row in group]
         metric, title = effects[0]["metric"], effects[0]["metric_title"]
         by_metric.setdefault(metric, (title or metric, signatures.get(signature_id, {}), effects))
@@ -289,7 +289,7 @@ def _load_strata(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     of the candidate's scores on the papers with this value. If all papers have the same value, there are no tables.
     """
     sections = []
-    for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
+    for name, group in groupby(run_page_query(connection, "strata"), key=lambda row: row["stratum"]):
         own = list(group)
         sizes = {row["value"]: row["sampled"] for row in own}
         tables: dict[str, dict[str, dict[str, Row]]] = {}
@@ -330,7 +330,7 @@ def _list_downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...
 
 def _list_rights_lines(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
-             "are no texts.", *describe_included_texts(rows(connection, "rights"))]  # fmt: skip
+             "are no texts.", *describe_included_texts(run_page_query(connection, "rights"))]  # fmt: skip
     if about["texts"].startswith("all"):
         lines.append("This release holds texts of any licence: do not pass it on.")
     return tuple(lines)

@@ -64,11 +64,12 @@ def format_boards_markdown(
 ) -> str:
     """Returns the boards of *rows* as Markdown.
 
-    Each board has a sentence, six columns and its validation; one board also has a picture. A metric's specific form is
-    the score minus the chance score. It has no board of its own, because the metric's board shows it as *above chance*.
+    Each board has a sentence, six columns and its validation; the first board also has a picture. A metric's specific
+    form has no board of its own, because the metric's board shows its scores as *above chance*.
 
     - *orders*: signature → the order of candidates by each evaluation LM. *lms*: signature → evaluation LM.
-    - *wanted*: the metric that the settings name as headline; its board comes first. *more*: text after that board.
+    - *wanted*: the metric that the settings name as headline; its board comes first.
+    - *more*: text after the first board.
     """
     specific = {row["metric"] + SPECIFIC for row in rows}
     rows = [row for row in rows if row["metric"] not in specific]

@@ -13,7 +13,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolve_name, suggest_known_names
 from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
-from gre_bench.release.public_tables import open_release_tables, rows
+from gre_bench.release.public_tables import open_release_tables, run_page_query
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.signatures import format_headline_sentence
 from gre_bench.store import Store, fetch, find_editions
@@ -78,12 +78,10 @@ def release_sentence(folder: Path) -> str:
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
-    """Returns the planned (candidate, paper, reference) pairs of *metric* in a release.
+    """Returns the (candidate, paper, reference) pairs of *metric* in a release, also those without a score.
 
-    If *candidate* is given, only the pairs of that candidate are returned.
-
-    *candidate*: a name, or the end of one. Raises `SettingsError` for an unknown candidate, and the errors of
-    `release_boards`.
+    *candidate*: the only candidate to include, by its name or the end of it; None: all candidates. Raises
+    `SettingsError` for an unknown candidate, and the errors of `release_boards`.
     """
     with _open_verified_release(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
@@ -101,7 +99,7 @@ def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
     """
     about = manifest.verify_release(folder)
     with open_release_tables(folder) as connection:
-        known = [row["paper_id"] for row in rows(connection, "papers")]
+        known = [row["paper_id"] for row in run_page_query(connection, "papers")]
         sampled = list(dict.fromkeys(row["paper_id"] for row in fetch(connection, SAMPLE)))
     return about["release"], known, sampled
 
@@ -114,7 +112,7 @@ def _open_verified_release(folder: Path, metric: str | None) -> Iterator[tuple[A
     """
     manifest.verify_release(folder)
     with open_release_tables(folder) as connection:
-        signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
+        signatures = {row["metric"]: row["signature_id"] for row in run_page_query(connection, "signatures")}
         if metric is not None and metric not in signatures:
             raise SettingsError(f"{folder.name} has no scores of {metric}; {suggest_known_names(metric, signatures)}")
         yield connection, signatures if metric is None else {metric: signatures[metric]}
@@ -163,10 +161,12 @@ def load_candidate(store: Store, name: str) -> dict[str, Any]:
 def read_paper_leads(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
     """Returns one row per paper of a candidate, sorted by the lead over the human baseline, largest first.
 
-    *mean*: the candidate's mean score over the paper's references, in the metric's unit. *human*, *lead*: the human
-    baseline's mean, and the mean difference, over the references that both were scored against. Both are None if there
-    are no such references, or if the candidate is the baseline itself. Papers without a lead come last, sorted by
-    *mean*.
+    - *mean*: the candidate's mean score over the paper's references, in the metric's unit.
+    - *human*: the mean score of the human baseline over the references that both were scored against.
+    - *lead*: the mean difference over the same references.
+
+    *human* and *lead* are None if both were scored against no common reference, or if the candidate is the baseline.
+    Papers without a lead come last, sorted by *mean*.
     """
     values: dict[tuple[str, str], dict[str, float]] = {}
     for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=list({name, HUMAN})):

@@ -1,4 +1,6 @@
-"""Compares two boards or two sets of effects. Each comes from an edition, a file, a release or a published table.
+"""Compares two boards, or the effects of perturbations in two validations.
+
+Each of the two comes from an edition, a file, a release or a published table (a table printed in a paper).
 
 Each side is read as a list of figures. A figure is a number, such as a candidate's mean score or a perturbation's
 effect.
@@ -21,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 from gre_bench.board.family import read_lm_orders_by_signature
 from gre_bench.board.words import describe_candidate, format_board_answer, is_validated
 from gre_bench.catalogs.models import load as load_models
-from gre_bench.catalogs.models import names_by_alias
+from gre_bench.catalogs.models import map_aliases_to_names
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, build_missing_file_error
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import HUMAN, Signature
@@ -34,7 +36,7 @@ from gre_bench.release.public_tables import (
     find_changed_pairs,
     open_release_tables,
     provenance_differences,
-    rows,
+    run_page_query,
     table_differences,
 )
 from gre_bench.reports.board_rows import release_folder
@@ -84,7 +86,7 @@ def _have_same_lms(table: ComparedSide, run: ComparedSide, metrics: Sequence[str
         signed = run.signatures.get(metric, {})
         for name, stated in zip((signed.get("evaluation_lm"), signed.get("writer")), wanted, strict=True):
             model = find_model_entry(name, models) if name else None
-            if model is None or model.name != names_by_alias(models)[stated.lower()]:
+            if model is None or model.name != map_aliases_to_names(models)[stated.lower()]:
                 return False
     return bool(metrics)
 
@@ -99,7 +101,7 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "score"
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One of two boards, or one of two sets of effects, in a comparison.
+    """One of the two boards that are compared, or one of the two sets of perturbations' effects.
 
     *left_out*: candidate without a rank, or perturbation without an effect → the reason. *signatures*: metric →
     signature of a run; None for a published table.
@@ -156,7 +158,7 @@ def _load_edition_rows(key: str, kind: Kind, state: Path) -> Any:
 
 def _build_side(name: str, kind: Kind, tree: Any) -> ComparedSide:
     rows = tree if isinstance(tree, list) else tree["rows" if kind == "board" else "effects"]
-    lacks = [_find_missing_number(row, kind) for row in rows]
+    lacks = [_explain_missing_number(row, kind) for row in rows]
     shown = [row for row, lack in zip(rows, lacks, strict=True) if lack is None]
     figures = tuple(map(_parse_figure, shown))
     if not figures:
@@ -176,12 +178,12 @@ def _build_side(name: str, kind: Kind, tree: Any) -> ComparedSide:
 
 def _rename_models(figures: tuple[PublishedNumber, ...]) -> tuple[PublishedNumber, ...]:
     """Returns *figures* with the models' names in the models file, unless two figures would then have the same name."""
-    known = names_by_alias()
+    known = map_aliases_to_names()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
 
 
-def _find_missing_number(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
+def _explain_missing_number(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
     """Returns the name in *row* and the reason why *row* has no number to compare; None if *row* has one."""
     if kind == "board":
         return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
@@ -264,7 +266,7 @@ def _load_release_side(name: str, state: Path) -> ReleaseSide:
         raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
     about = manifest.verify_release(folder)
     with open_release_tables(folder) as connection:
-        signatures = {row["metric"]: row for row in rows(connection, "signatures")}
+        signatures = {row["metric"]: row for row in run_page_query(connection, "signatures")}
         ids = [row["signature_id"] for row in signatures.values()]
         board = fetch(connection, LEADERBOARD, signature_ids=ids)
         anchored = fetch(connection, ANCHORED, signature_ids=ids, anchors=[HUMAN])

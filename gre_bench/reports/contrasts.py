@@ -1,7 +1,7 @@
 """Compares two candidates, or two evaluation LMs, of one edition.
 
-A file names pairs of candidates, and each pair is compared on a board. Write the file before the first score; the
-program cannot check that you did.
+A contrast is a difference between two candidates that a file names. Write the file before the first score; the program
+cannot check that you did.
 
     [[contrast]]
     name = "reflection"
@@ -15,8 +15,7 @@ name the file (``board.contrasts``) states the file's SHA-256, so readers can de
 A contrast of two candidates that are ranked in one group is one of the board's tests, and has the same p-value. All
 other contrasts are corrected together with the board's family of tests. Three kinds of tests are corrected separately,
 each kind over all contrasts and metrics of an LM: tests of the chance score, of the score above chance, and of the
-difference at equal length (`gre_bench.stats.length`). A chance score is the score of a candidate's review of another
-paper; the score above chance is the rest.
+difference at equal length (`gre_bench.stats.length`).
 
 Scores of two evaluation LMs have different signatures and cannot be compared. Only quantities without a unit can:
 ranks, correlations, and leads over the human baseline in standard errors. The results also count the pairs of
@@ -48,7 +47,7 @@ from gre_bench.pipeline.ranking import text_read_by, words_of
 from gre_bench.ranking.rank_statistics import SEED, ScoredPairs, collect_text_lengths
 from gre_bench.reports.signatures import resolve_candidate, shown_signatures
 from gre_bench.stats.effects import adjust_by_holm
-from gre_bench.stats.families import HolmFamily, PairTest
+from gre_bench.stats.families import CandidateTest, HolmFamily
 from gre_bench.stats.length import contrast_at_length, estimate_length_slope
 from gre_bench.stats.pair_tests import smallest_detectable_difference
 from gre_bench.stats.ranks import count_significant_orders, leads_over_baseline, measure_agreement, ranks
@@ -70,7 +69,7 @@ LEVEL, POWER, SPLITS = 0.95, 0.8, 200
 
 
 class PlannedContrast(strict.NamedEntry, frozen=True):
-    """A question that the difference between two candidates answers.
+    """An entry of a contrasts file: two candidates to compare, and the question that their difference answers.
 
     *first*, *second*: the candidates' names, or ends of names. *metrics*: if empty, all metrics of the board.
     """
@@ -144,18 +143,18 @@ def contrast_rows(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns one row per signature and contrast.
 
-    *known*: further signatures, which should include the specific forms of *signatures*; these give scores above
+    *known*: the signatures among which those of the specific forms are looked up; a specific form has the scores above
     chance. Raises `SettingsError` for an unknown candidate.
 
     - *difference*: the mean over papers of the paired differences; *low*, *high*: its 95% interval.
     - *p_holm*: taken from the board if the contrast is one of the board's tests. Otherwise, the p-value is corrected
-      over the board's tests and all contrasts that are not among them. *tests*: the number of these tests.
+      over the board's tests and all contrasts that are not among them. *tests*: over how many tests it is corrected.
     - *detectable*: the difference that this number of papers detects with a power of 80%, in a single test at 5%.
-    - *chance*, *above_chance*: the difference of the chance scores, and the rest of the difference; None if there are
-      no chance scores. As on the board, the tests allow for dependence between papers whose reviews were swapped to
-      measure chance scores.
-    - *at_length*: the difference at equal length, in two forms, *common* and *own*; None if there are no lengths. *p*
-      tests both together (`LengthContrast.p`); *why_not*: why there is no result.
+    - *chance*, *above_chance*: the difference of the chance scores, and the difference of the scores above chance; None
+      if there are no chance scores. As on the board, the tests allow for dependence between papers whose reviews were
+      swapped to measure chance scores.
+    - *at_length*: the fields of `LengthContrast`: the difference at equal length, with *p* and *why_not*. None if the
+      slope of score on length cannot be estimated.
     - *problem*: why there is no test.
     """
     rows: list[dict[str, Any]] = []
@@ -227,7 +226,10 @@ NOT_YET = "the board's tests, which its p-value is corrected over, come when the
 
 
 def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
-    """Sets *p_holm* in *rows* from the board's family of *tests*, to which the other contrasts are added."""
+    """Sets *p_holm* and *tests* in *rows*; *tests*: the board's family.
+
+    A row whose two candidates the family tests gets the board's p-value. The others are corrected together with it.
+    """
     others: dict[frozenset[str], float] = {}
     for row in rows:
         if test := tests.between(row["first"], row["second"]):
@@ -244,11 +246,10 @@ def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
 def split_off_chance_scores(
     store: Store, signature: SignatureRow, pairs: ScoredPairs, known: Sequence[SignatureRow]
 ) -> dict[str, ScoredPairs]:
-    """Splits each score of *pairs* into its chance score (``chance``) and the rest (``above_chance``).
+    """Splits each score of *pairs* into its chance score (``chance``) and the score above chance (``above_chance``).
 
-    A chance score is the score of the candidate's review of another paper. The scores above chance are those of the
-    specific form of *signature*, as stored; pairs without one are left out. Returns {} if the signature of that form is
-    not among the *known* signatures.
+    The scores above chance are the stored scores of the specific form of *signature*. Pairs that lack such a score are
+    left out. Returns {} if the specific form's signature is not among the *known* signatures.
     """
     specific = next((row for row in known if row["signature_id"] == find_specific_signature(signature, known)), None)
     if specific is None:
@@ -261,7 +262,7 @@ def split_off_chance_scores(
     return {"chance": replace(above, values=chance), "above_chance": above}
 
 
-def compute_paired_test(pairs: ScoredPairs, names: Sequence[str], level: float = LEVEL) -> PairTest | None:
+def compute_paired_test(pairs: ScoredPairs, names: Sequence[str], level: float = LEVEL) -> CandidateTest | None:
     """Returns the paired test of the two candidates *names*; None if they share fewer than two papers."""
     if len(set(pairs.candidates)) < 2:
         return None
@@ -272,7 +273,7 @@ def compute_paired_test(pairs: ScoredPairs, names: Sequence[str], level: float =
     return test if test.first == names[0] else test.flipped()
 
 
-def _get_test_fields(test: PairTest) -> dict[str, Any]:
+def _get_test_fields(test: CandidateTest) -> dict[str, Any]:
     return {name: getattr(test, name) for name in ("difference", "low", "high", "p", "papers", "ahead")}
 
 
@@ -295,7 +296,7 @@ def _collect_length_arguments(pairs: ScoredPairs, names: Sequence[str], words: A
     papers = list(by_paper)
     scores = [[sum(pair[k] for pair in by_paper[paper]) / len(by_paper[paper]) for paper in papers] for k in (0, 1)]
     lengths = [[float(words[name, paper]) for paper in papers] for name in names]
-    unit = dict(zip(zip(pairs.candidates, pairs.papers, strict=True), pairs.exchanges or (), strict=False))
+    unit = dict(zip(zip(pairs.candidates, pairs.papers, strict=True), pairs.swaps or (), strict=False))
     units = tuple([unit[name, paper] for paper in papers] for name in names) if unit else None
     return papers, *scores, *lengths, units
 
@@ -325,7 +326,7 @@ def compute_order_stability(store: Store, signature: SignatureRow) -> dict[str, 
     cell = np.array([names.index(name) for name in pairs.candidates]) * len(papers) + paper
     values = np.array(pairs.values)
 
-    def means(half: np.ndarray) -> np.ndarray:
+    def compute_means(half: np.ndarray) -> np.ndarray:
         """Returns each candidate's mean over the pairs in *half* (NaN without pairs); all papers have equal weight."""
         sums, sizes = (np.bincount(cell[half], weights, len(names) * len(papers)) for weights in (values[half], None))
         with np.errstate(invalid="ignore"):
@@ -342,7 +343,7 @@ def compute_order_stability(store: Store, signature: SignatureRow) -> dict[str, 
         for _ in range(SPLITS):
             chosen, drawn = random.permutation(papers)[: len(papers) // 2], random.integers(counts)
             first = np.isin(papers, chosen)[paper] if split == "papers" else drawn[paper] == reference
-            x, y = means(first), means(~first)
+            x, y = compute_means(first), compute_means(~first)
             x, y = (rankdata(half[~np.isnan(x + y)]) for half in (x, y))
             if len(x) >= 3 and np.ptp(x) and np.ptp(y):  # the means in a half may all be equal
                 rho.append(np.corrcoef(x, y)[0, 1])
@@ -360,7 +361,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
 
     *metrics*: None means the metrics on the board. Raises `SettingsError` unless *names* are two different candidates.
 
-    - *p*: not corrected, so valid only if these two candidates were chosen beforehand. *problem*: why there is no test.
+    - *p*: not corrected, so valid only if these two candidates were chosen before the scores were known. *problem*: why
+      there is no test.
     - *won*, *lost*: the numbers of papers that the first candidate won and lost. *most*, *least*: the papers that it
       won or lost by the largest differences.
     - *board*: *p_holm*, corrected over the *tests* of the board, and which candidate, if any, is *surely_ahead*. It is
@@ -432,7 +434,7 @@ def _compare_by_metric(store: Store, signature: SignatureRow, names: Sequence[st
 def _find_board_test(tests: HolmFamily, names: Sequence[str]) -> dict[str, Any] | None:
     """Returns the test of the two *names* among a board's *tests*; None unless they are ranked in one group."""
     test = tests.between(*names)
-    return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_surely_ahead(test)} if test else None
+    return {"p_holm": test.p_holm, "tests": tests.size, "surely_ahead": _find_sure_leader(test)} if test else None
 
 
 def _find_other_lm_test(lm_order: CandidateOrder, names: Sequence[str]) -> dict[str, Any] | None:
@@ -445,8 +447,8 @@ def _find_other_lm_test(lm_order: CandidateOrder, names: Sequence[str]) -> dict[
     }  # fmt: skip
 
 
-def _find_surely_ahead(test: PairTest) -> str | None:
-    """Returns the candidate that is ahead of the other by `PairTest.surely_ahead`; None if neither is."""
+def _find_sure_leader(test: CandidateTest) -> str | None:
+    """Returns the candidate that is ahead of the other by `CandidateTest.surely_ahead`; None if neither is."""
     return next((each.first for each in (test, test.flipped()) if each.surely_ahead), None)
 
 
@@ -461,7 +463,7 @@ def compute_paper_leads(scored: Sequence[CandidatePairRow], names: Sequence[str]
     return {paper: sum(differences) / len(differences) for paper, differences in by_paper.items()}
 
 
-def _run_all_paired_tests(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
+def _run_all_paired_tests(scored: Sequence[CandidatePairRow]) -> list[CandidateTest]:
     """Returns the tests of all pairs of candidates; raises ValueError if a pair shares fewer than two papers."""
     names = ("candidate_id", "paper_id", "reference_id", "value", "unit")
     columns: list[list[Any]] = [[row[name] for row in scored] for name in names]
@@ -475,8 +477,7 @@ LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "templ
 def are_lms(store: Store, names: Sequence[str]) -> bool:
     """Returns whether all *names* are evaluation LMs, or beginnings of signature ids, and none is a candidate.
 
-    Raises `SettingsError` if exactly one name is unknown (neither an LM nor a signature nor a candidate), unless
-    another name is a candidate.
+    Raises `SettingsError` if all names but one are LMs or signatures, and no name is a candidate.
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]

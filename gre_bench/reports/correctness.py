@@ -32,12 +32,17 @@ class MeanWithTest(TypedDict):
 class ReviewerResult(TypedDict):
     """How well one reviewer's reviews reveal planted flaws, by one metric (`gre_bench.stats.detection`).
 
-    *score*: how much more the review of the text with the flaw tells about the flaw than the review of a text with
-    another flaw. *other*, *again*: the same for two comparisons in which neither text has the flaw, so only chance is
-    expected. *specific*: the gain over the review of another paper with the same flaw; None if there is none.
-    *families*: kind of flaw, such as ``omission`` → the mean score on flaws of this kind. *nulls*: the number of nulls.
-    *detected*: the share of flaws detected. *true*: the same share for the control that names every flaw. *rate*: the
-    estimated share of flaws that the reviewer names; None if it cannot be estimated.
+    - *score*: how much more the review of the text with the flaw says about the flaw than the review of a text of the
+      paper with another flaw.
+    - *other*, *again*: two nulls, that is, the same for two reviews of texts without the flaw. *other*: of the text
+      with another flaw and of the paper as it is. *again*: of the paper as it is and after a harmless edit. The means
+      differ from zero only by chance.
+    - *nulls*: the number of nulls, two per flaw.
+    - *specific*: how much more the review says about the flaw than the reviewer's review of another paper into which
+      the same flaw was planted; None if fewer than two papers have such a score.
+    - *families*: kind of flaw, such as ``omission`` → the mean score on flaws of this kind.
+    - *detected*: the share of flaws detected. *true*: the same share for the control that names every flaw.
+    - *rate*: the estimated share of flaws that the reviewer names; None if it cannot be estimated.
     """
 
     metric: str
@@ -65,7 +70,8 @@ class TooFew(TypedDict):
 class FlawResults(TypedDict):
     """The results of a study: see `gre_bench.studies.flaws`.
 
-    *too_few*: reviewers that lack a row for a metric, because fewer than two papers have scores for all four texts.
+    A study makes four texts of a paper: with a flaw, with another flaw, as it is, and after a harmless edit. *too_few*:
+    reviewers that lack a row for a metric, because fewer than two papers have scores for all four texts.
     *unlike*: metrics whose evaluation LM, writer or texts differ from the board's; only `load_flaw_results` adds them.
     """
 
@@ -98,7 +104,7 @@ class _StoredRow(BaseModel, strict=True, defer_build=True):
 
 
 class _StoredResults(BaseModel, strict=True, defer_build=True):
-    """The fields of the results that boards and pages rely on."""
+    """The fields of the stored results that boards and pages use, for checking the file."""
 
     papers: int
     signatures: dict[str, str]
@@ -134,7 +140,7 @@ NOT_MEASURED = "correctness: not measured"
 
 
 def format_correctness_line(results: FlawResults | None) -> str:
-    """Returns a line for a board that says which reviewers find planted flaws by the first metric."""
+    """Returns a line for a board that says, by the first metric, which models' reviews reveal planted flaws."""
     if results is None:
         return NOT_MEASURED
     rows = [row for row in results["rows"] if row["metric"] == results["rows"][0]["metric"]] if results["rows"] else []

@@ -70,7 +70,7 @@ def explain_score(
     pairs: list[dict[str, Any]] = [{**row} for row in store.rows(WHY_PAIRS, **ids)]
     if not pairs:
         raise SettingsError(f"edition {store.key}: {format_missing_pairs(signature['metric'], [candidate_id])}")
-    source = find_score_origin(store, signature, candidate_id, state)
+    source = find_scoring_run(store, signature, candidate_id, state)
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
     leads = read_paper_leads(store, signature["signature_id"], candidate_id)
@@ -109,13 +109,13 @@ def check_mean(answer: ScoreExplanation) -> None:
     mean = math.fsum(math.fsum(own) / len(own) for own in values.values()) / len(values)
     pairs = counted(sum(map(len, values.values())), "pair")
     claim = f"the board's {stored:+.6f} is the mean over {counted(len(values), 'paper')} of {pairs}"
-    answer.check(claim, is_nearly_equal(mean, stored), f"their mean is {mean:+.6f}")
+    answer.record_check(claim, is_nearly_equal(mean, stored), f"their mean is {mean:+.6f}")
 
 
-def _check_texts(answer: ScoreExplanation, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin) -> None:
+def _check_texts(answer: ScoreExplanation, kept: Mapping[tuple[str, str], Case], source: ScoringRun) -> None:
     """Checks, by comparing digests, that the current texts and prompts are those that were scored.
 
-    *kept*, here and below: (paper, reference) → the `Case`, which is the texts to score, rebuilt from the store.
+    *kept*: (paper, reference) → its `Case`, the texts to score, rebuilt from the store.
     """
     scored = [row for row in answer.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
@@ -133,11 +133,11 @@ def _check_texts(answer: ScoreExplanation, kept: Mapping[tuple[str, str], Case],
     detail = (
         f"{len(lost)} gone, {len(changed)} changed, first {example}" if example else f"{counted(len(scored), 'pair')}"
     )
-    answer.check(claim, not lost and not changed, detail)
+    answer.record_check(claim, not lost and not changed, detail)
 
 
-def _rescore_and_compare(answer: ScoreExplanation, source: ScoreOrigin, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores the cases in *kept* again, without stored log-probabilities.
+def _rescore_and_compare(answer: ScoreExplanation, source: ScoringRun, kept: Mapping[tuple[str, str], Case]) -> None:
+    """Scores the cases in *kept* (see `_check_texts`) again, without stored log-probabilities.
 
     Records in *answer* whether scores and signature are unchanged.
     """
@@ -146,7 +146,7 @@ def _rescore_and_compare(answer: ScoreExplanation, source: ScoreOrigin, kept: Ma
     different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
     # pyrefly: ignore[bad-typed-dict-key]
     detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
-    answer.check("the evaluation LM and engine are those that scored", not different, detail)
+    answer.record_check("the evaluation LM and engine are those that scored", not different, detail)
     work = MetricWork(answer.signature["metric"], answer.signature["signature_id"], tuple(kept.values()))
     scored = steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
     off = compare_scores(answer.pairs, scored)
@@ -160,16 +160,16 @@ def _rescore_and_compare(answer: ScoreExplanation, source: ScoreOrigin, kept: Ma
             f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
             f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
         )
-    answer.check(
+    answer.record_check(
         f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, detail
     )
 
 
-def _score_without_each_judgment(answer: ScoreExplanation, source: ScoreOrigin, due: Sequence[Case]) -> None:
-    """Adds to *answer* the candidate's judgments, each with the nats that the score loses without it, largest first.
+def _score_without_each_judgment(answer: ScoreExplanation, source: ScoringRun, due: Sequence[Case]) -> None:
+    """Adds to *answer* the candidate's judgments, each with its loss: the nats that the score loses without it.
 
-    *due*: the cases of one paper, whose pairs have been scored again. Does nothing if there is only one judgment, or if
-    the metric does not read judgments.
+    The largest loss comes first. *due*: the cases of one paper, whose pairs have been scored again. Does nothing if
+    there is only one judgment, or if the metric does not read judgments.
     """
     lines = [line for line in due[0].candidate.splitlines() if line.strip()] if due else []
     if len(lines) < 2 or due[0].source != "judgments" or not find_recipe(answer.signature["metric"]).formula:
@@ -209,7 +209,7 @@ class ScoreExplanation:
 
     *papers*: the candidate's results by paper (see `read_paper_leads`). *details*: texts, prompts and log-probabilities
     of each pair of one paper. *judgments*: the candidate's judgments, each with the nats that the paper's score loses
-    without it. *paper*, *reviews*: the origins of the paper's texts.
+    without it. *paper*, *reviews*: where the paper's texts come from.
     """
 
     edition: str
@@ -229,16 +229,17 @@ class ScoreExplanation:
     def holds(self) -> bool:
         return all(row["holds"] for row in self.checks)
 
-    def check(self, claim: str, holds: bool, detail: str = "") -> None:
+    def record_check(self, claim: str, holds: bool, detail: str = "") -> None:
         self.checks.append({"what": claim, "holds": holds, "detail": detail})
 
 
 def add_pair_evidence(
-    answer: ScoreExplanation, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoreOrigin
+    answer: ScoreExplanation, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoringRun
 ) -> None:
-    """Adds the evidence for each pair of *answer* that has a case, and checks the sums in the evidence.
+    """Adds to *answer* the texts, prompts and log-probabilities of each of its pairs that has a case in *kept*.
 
-    Raises `SettingsError` if log-probabilities are missing in *store*.
+    Also checks that the tokens' log-probabilities add up to their totals, and that the totals give the score. Raises
+    `SettingsError` if log-probabilities are missing in *store*.
     """
     recipe = find_recipe(answer.signature["metric"])
     split = find_reply_splitter(source.settings.evaluation_lm) if recipe.formula else None
@@ -260,10 +261,10 @@ def add_pair_evidence(
                      "pieces": pieces, "logprobs": span["logprobs"]}
                 )  # fmt: skip
             summed = all(math.isclose(math.fsum(s["logprobs"]), s["total"], rel_tol=1e-5) for s in spans)
-            answer.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
+            answer.record_check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
             whole = combine_logprobs(recipe, [span["total"] for span in spans])
             claim = f"reference {row['reference_id']}: the log-probabilities give the score"
-            answer.check(claim, is_nearly_equal(whole, row["value"]), f"{whole:+.6f}")
+            answer.record_check(claim, is_nearly_equal(whole, row["value"]), f"{whole:+.6f}")
             if recipe.formula in ("pmi", "specific"):
                 item["tokens"] = _compute_token_gains(item["terms"])
                 item |= _choose_named_words(item["tokens"], case.candidate)
@@ -273,9 +274,9 @@ def add_pair_evidence(
 def _read_spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     """Returns the stored log-probabilities from which the score of the pair *row* was computed.
 
-    There is one row per prediction (a reply to a prompt), in the order of *row*'s predictions. If several evaluation
-    LMs have complete rows, takes those that give the stored score, or else the first ones. Raises `SettingsError` if no
-    LM has complete rows.
+    There is one row per prediction (a reply to a prompt), in the order of *row*'s predictions. All rows are of one LM.
+    If several LMs have rows for all predictions, an LM whose rows give the stored score is preferred. Raises
+    `SettingsError` if no LM has rows for all of them.
     """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
@@ -293,7 +294,10 @@ def _read_spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 
 
 def _compute_token_gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns each token's log-probability with and without the review, and its gain; [] if the tokens differ."""
+    """Returns each token's log-probability in the two *terms* of a score, and the gain, which is their difference.
+
+    Returns [] if the terms differ in their number of tokens.
+    """
     given, alone = terms
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
     if len(given["logprobs"]) != len(alone["logprobs"]):
@@ -306,17 +310,20 @@ def _compute_token_gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
 
 _WORD = re.compile(r"[^\W\d_][\w-]{3,}|[A-Z]{3,}")
 NAMED = 4
-"""The maximum number of words listed as shared, and of those listed as lacking."""
+"""At most this many words are listed as shared, and as many as lacking."""
 LEAST_GAIN, LEAST_SURPRISE = 0.2, 6.0
 """The minimum gain and the minimum surprise of a shared word, in nats; the latter excludes words like "the"."""
 
 
 def _choose_named_words(tokens: Sequence[Row], review: str) -> dict[str, list[str]]:
-    """Returns words of the reference: *shared* with the *review*, by gain, and *lacking* from it, by surprise.
+    """Returns two lists of words of the reference, at most `NAMED` each.
 
-    A word's gain and surprise are the sums over its *tokens*, in nats. Words that the review has with another ending
-    count as shared. Left out are shared words with too little gain or surprise, and the openings of judgments ("The
-    reviewer questions").
+    - *shared*: words that are also in the *review*, perhaps with another ending, by their gain in nats. Words with
+      little gain or surprise are left out.
+    - *lacking*: words that the review lacks, by their surprise: −log-probability without the review, in nats.
+
+    Gain and surprise of a word are sums over its *tokens*. The openings of judgments ("The reviewer questions") are
+    ignored.
     """
     text = "".join(row["token"] for row in tokens)
     ends = list(accumulate(len(row["token"]) for row in tokens))
@@ -343,7 +350,7 @@ def _strip_suffix(word: str) -> str:
 
 
 def add_text_origins(answer: ScoreExplanation, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
-    """Adds to *answer* the origins of a paper's texts."""
+    """Adds to *answer* where the texts of a paper and of its reviews come from."""
     answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
     if candidate_id == HUMAN:
@@ -361,7 +368,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreOrigin:
+class ScoringRun:
     """The last run that scored a candidate's pairs, and a job with that run's settings."""
 
     job: Job
@@ -372,7 +379,7 @@ class ScoreOrigin:
         return self.job.settings
 
 
-def find_score_origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> ScoreOrigin:
+def find_scoring_run(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> ScoringRun:
     """Returns the run and the job that gave a candidate its scores under *signature*.
 
     Raises `StoreError` if no run scored the candidate.
@@ -382,10 +389,10 @@ def find_score_origin(store: Store, signature: SignatureRow, candidate_id: str, 
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
     settings = configuration.load_recorded_settings(json.loads(runs[0]["settings"]), ())
     run = {name: value for name, value in runs[0].items() if name != "settings"}
-    return ScoreOrigin(set_job_domain(Job(settings, state)), run)
+    return ScoringRun(set_job_domain(Job(settings, state)), run)
 
 
-def rebuild_cases(store: Store, signature: SignatureRow, candidate: Candidate, source: ScoreOrigin) -> list[Case]:
+def rebuild_cases(store: Store, signature: SignatureRow, candidate: Candidate, source: ScoringRun) -> list[Case]:
     """Returns the cases of *candidate*, made from the store's current texts; pairs without a text are left out."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if find_recipe(signature["metric"]).synopsis == "assw" else None
@@ -413,7 +420,7 @@ def _index_moved_reviews(
     }
 
 
-def recompute_signature(signature: SignatureRow, source: ScoreOrigin) -> dict[str, Any]:
+def recompute_signature(signature: SignatureRow, source: ScoringRun) -> dict[str, Any]:
     """Returns the fields that the signature would have today; some differ if the LM or the engine has changed."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if find_recipe(signature["metric"]).synopsis == "assw" else None

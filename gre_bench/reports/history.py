@@ -25,12 +25,12 @@ def compare_years(
 ) -> dict[str, Any]:
     """Returns each candidate's difference from the mean of the *anchors* in each edition, and how it changed.
 
-    *editions*: keys of editions, or venues, each of which stands for all its editions. For *editions* and *metrics*,
+    *editions*: keys of editions, or names of venues; a venue stands for all its editions. For *editions* and *metrics*,
     None means all. *anchors*: candidates' names or ends of names; the result has the full names.
 
     In the result, *rows* has one row per metric, signature, candidate and edition; *tables* and *changes* are computed
-    from these rows. *few*: edition → the most papers of any candidate, if below `FEW`. *left_out*: edition without
-    rows → the reason. Raises `SettingsError` if no edition has rows.
+    from these rows. *few*: edition → the largest number of papers in its rows, for editions where it is below `FEW`.
+    *left_out*: edition without rows → the reason. Raises `SettingsError` if no edition has rows.
     """
     anchored: list[str] = []
     known = find_editions(state)

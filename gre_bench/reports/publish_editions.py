@@ -31,7 +31,7 @@ from gre_bench.release.pages.rendering import render_board_page
 from gre_bench.release.public_tables import Additions, add_pieces, open_release_tables, write_database
 from gre_bench.release.publishing import DATABASE, Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.release.site import TEXTS, boards, write_site
+from gre_bench.release.site import TEXTS, build_boards, write_site
 from gre_bench.reports import contrasts
 from gre_bench.reports.correctness import load_flaw_results
 from gre_bench.reports.signatures import add_specific_signatures
@@ -130,7 +130,10 @@ def _check_scores_are_complete(store: Store, signatures: Sequence[SignatureRow])
 
 
 def build_additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Returns the tables that a release adds. The headline metric's board is shown first, then the validated ones."""
+    """Returns the tables that a release has in addition to the edition's.
+
+    The board of the headline metric is shown first, then those of validated metrics.
+    """
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     named = models.load(settings.writing.models)
@@ -280,7 +283,7 @@ def plot_edition(store: Store, out: Path) -> list[Path]:
         TemporaryDirectory(prefix="gre-bench-") as folder,
         open_release_tables(write_release_database(store, Path(folder))) as connection,
     ):
-        shown = boards(connection)
+        shown = build_boards(connection)
     return write_figures(shown, out)
 
 

@@ -1,4 +1,7 @@
-"""Chooses the edition to show, and the signatures. A signature is all that a score depends on except its texts."""
+"""Chooses the edition to show, and the signatures. A signature is all that a score depends on except its texts.
+
+A refresh, or another run that scores, first plans: it lists the pairs to score and their signatures.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ from gre_bench.store.queries import (
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures of the latest plan or, if *metrics* are given, each metric's latest planned signature.
+    """Returns the signatures that the latest refresh planned or, if *metrics* are given, the latest of each metric.
+
+    Without a refresh, the latest run of another kind counts.
 
     Raises `SettingsError` for a metric without scores, and `UnfinishedError` for an edition without scores.
     """
@@ -69,7 +74,7 @@ def format_leader_sentence(store: Store) -> str:
 
 
 def format_headline_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted: str | None = None) -> str:
-    """Returns the first sentence of the first board's answer, with its metric and number of papers.
+    """Returns one line on the first board: its metric, its number of papers, and a sentence on who leads.
 
     *read*: a function that runs queries on the store or release from which the boards' *rows* come. *wanted*: the
     headline metric of the settings.
@@ -83,7 +88,7 @@ def format_headline_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted:
 def add_specific_signatures(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
     """Returns *signatures*, followed by those of their specific forms that are planned.
 
-    A specific form gives scores above chance: minus the score of the candidate's review of another paper.
+    A specific form's score is the score above chance: the score less that of the candidate's review of another paper.
     """
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
@@ -98,10 +103,10 @@ def resolve_candidate(store: Store, name: str) -> str:
 
 
 def resolve_edition(edition: str | None, state: Path) -> str:
-    """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
+    """Returns *edition* unless it is None; then chooses an edition under *state* and returns its key.
 
-    If runs have written no edition, returns the only one that was loaded from a release. Raises `SettingsError` if
-    *edition* is None and there is not exactly one such edition.
+    This is the only edition that a run has written or, if runs have written none, the only one that was loaded from a
+    release. Raises `SettingsError` if there is none, or more than one.
     """
     if edition is not None:
         return edition

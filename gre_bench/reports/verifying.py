@@ -33,7 +33,7 @@ from gre_bench.release.public_tables import (
     compute_judgment_kinds,
     open_release_tables,
     read_table,
-    rows,
+    run_page_query,
 )
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
@@ -99,9 +99,9 @@ STATISTICS = {
 }
 """The tables that a refresh computes from scores and texts → the columns that identify a row."""
 OF_CATALOGUE = {"usd", "conflict"}
-"""Columns of ``profiles`` that depend on prices and families of models."""
+"""Columns of ``profiles`` that are not compared, because they depend on prices and families of models."""
 NOT_COMPUTED = {"likely_low", "likely_high", "more_papers", "needed"}
-"""Columns of ``rank_statistics`` that earlier versions filled and that nothing reads."""
+"""Columns of ``rank_statistics`` that only earlier program versions filled. They are not compared."""
 OF_TEXTS = {"covered"}
 """Columns of ``profiles`` that depend on the texts themselves, not only on their numbers of words."""
 STATED = (
@@ -120,7 +120,10 @@ OF_PROGRAM = {
 
 
 class ReleaseTables(Store):
-    """The tables of a release as a store. *written*: name of a query → the rows that were written with it."""
+    """A `Store` that reads the tables of a release and writes nothing to them.
+
+    *written*: name of a query → the rows that were to be written with it.
+    """
 
     def __init__(self, edition: str, connection: Any):
         super().__init__(Path(), edition)
@@ -148,14 +151,18 @@ class ReleaseTables(Store):
 
 
 def recompute_release(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Recomputes a release from its own tables, as far as possible; returns what was recomputed.
+    """Recomputes a release from its own tables, as far as possible, and compares the results with the release.
 
-        scores ← log-probabilities      statistics ← scores      boards, contrasts, pages, figures ← both
+        log-probabilities → scores → statistics;  scores and statistics → boards, contrasts, pages, figures
 
-    *about*: the release's manifest. The caller must have verified the manifest and the files. Whatever can be
-    recomputed is compared. In the result, *stated* lists what is taken from the release unchecked, and *left_out* lists
-    what could not be recomputed here. *to_the_last_digit*: whether statistics are exactly equal; otherwise they differ
-    by less than `NEAR`. Raises `SourceError`, which names the first difference.
+    *about*: the release's manifest. The caller must have verified the manifest and the files. Keys of the result:
+
+    - *scores*, *pages*, *figures*: how many were recomputed. *statistics*: the recomputed tables.
+    - *to_the_last_digit*: whether statistics are exactly equal; otherwise they are equal up to `NEAR`.
+    - *stated*: what is taken from the release unchecked. *left_out*: what cannot be recomputed for
+      lack of data.
+
+    Raises `SourceError` for the first difference, which its message names.
     """
     try:
         return _recompute_tables_and_pages(folder, about)
@@ -171,7 +178,7 @@ def recompute_release(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Difference(Exception):
-    """The first difference between a release and its recomputation; ``when it is made again`` completes its message."""
+    """The first difference between a release and its recomputation; `recompute_release` completes the message."""
 
 
 def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +192,7 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
         scores = 0 if only_scores else sum(_recompute_scores(connection, row) for row in signatures)
         if only_scores:
             left_out.append("scores: the log-probabilities that they are made of are not here")
-        withheld = rows(connection, "withheld")[0]["reviews"]
+        withheld = run_page_query(connection, "withheld")[0]["reviews"]
         if withheld:
             left_out.append(
                 f"kinds of judgments and the share of words covered: the words of {withheld:,} reviews are not here"
@@ -226,7 +233,7 @@ def _recompute_scores(connection: Any, signature: SignatureRow) -> int:
     recipe = find_recipe(signature["metric"])
     if recipe.formula is None:
         return 0
-    terms = rows(connection, "score_terms", signature_id=signature["signature_id"], lm_id=lm_id(signature))
+    terms = run_page_query(connection, "score_terms", signature_id=signature["signature_id"], lm_id=lm_id(signature))
     for row in terms:
         totals = row["totals"]
         if None in totals or not row["summed"]:

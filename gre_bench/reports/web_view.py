@@ -61,7 +61,7 @@ class StatePages:
     def overview(self) -> list[dict[str, Any]]:
         """Returns one row per edition: the status of its last run, whether a run is writing it, and its releases."""
         return [self._describe_edition(key) for key in find_editions(self.state)] + list(
-            self._list_editions_known_by_release()
+            self._describe_editions_with_only_releases()
         )
 
     def page(self) -> str:
@@ -103,7 +103,7 @@ class StatePages:
         return {"edition": key, "board": board, "writing": store.is_being_written(), "has_pages": store.is_readable,
                 **known, "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
-    def _list_editions_known_by_release(self) -> Iterator[dict[str, Any]]:
+    def _describe_editions_with_only_releases(self) -> Iterator[dict[str, Any]]:
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._list_releases()):
             if key not in known:
@@ -113,7 +113,10 @@ class StatePages:
                        "releases": names}  # fmt: skip
 
     def _cache_sentence(self, name: str, read: Callable[[], str]) -> str:
-        """Returns the result of *read*, a sentence on the board *name*; caches it, because this board never changes."""
+        """Returns the sentence on the release *name* that *read* makes, or the message of a `GreBenchError`.
+
+        Caches the sentence, because a release never changes.
+        """
         if name not in self._sentences:
             try:
                 self._sentences[name] = read()

@@ -2,6 +2,8 @@
 
     fetch → write → score → validate → verdicts → publish → history
 
+The stage *verdicts* decides which boards are published. A *roster* is a named list of models to rank.
+
 Every stage continues where it was stopped, and does nothing if its work is done. So a run that was killed at any point
 can be started again. If the caller names no year, the newest year whose reviews are public is used.
 """
@@ -71,8 +73,8 @@ def year_job(
 ) -> YearJob:  # fmt: skip
     """Returns the job that makes the board of a venue's year.
 
-    - *roster*: the name of a list of models to rank. None stands for the models that the settings name or, if they name
-      none, for the roster ``yearly``.
+    - *roster*: the name of a list of models to rank. None: the models that the settings name or, if they name none, the
+      roster ``yearly``.
     - *year*: None stands for the newest year whose reviews are public on the day *on* (None: today).
 
     Raises `SettingsError` for an impossible request, before anything is sent.
@@ -147,9 +149,9 @@ def run_validate_stage(job: YearJob) -> Summary:
 def run_verdicts_stage(job: YearJob) -> Summary:
     """Runs the stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
-    In the summary, ``unproven`` has the metrics that failed validation or have no record; the setting
-    release.unvalidated decides about these. ``hidden`` has the metrics whose boards are left out. The outcome is
-    ``refused`` if nothing is published.
+    In the summary, ``unproven`` has the metrics that failed validation or have no record of one. By the setting
+    ``release.unvalidated``, their boards are shown, hidden, or nothing is published. ``hidden`` has the metrics whose
+    boards are left out. The outcome is ``refused`` if nothing is published.
     """
     board = read_verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]

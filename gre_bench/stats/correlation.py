@@ -270,7 +270,10 @@ class PairLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Spearman's coefficients that show how symmetric an evaluation LM is; the module's docstring defines them."""
+    """Spearman's coefficients that show whether an evaluation LM satisfies P(x)·P(y | x) = P(y)·P(x | y).
+
+    The module's docstring defines the four coefficients.
+    """
 
     joint: Correlation
     printed: Correlation

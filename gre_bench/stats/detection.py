@@ -41,13 +41,13 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class FlawScores:
-    """How much each of a reviewer's reviews says about one flaw of a paper, in nats or shares of words.
+    """How much five reviews by one reviewer say about one flaw of a paper, in the metric's unit.
 
-    Each value is the mean over the flaw's descriptions, which state the flaw in several wordings.
+    Each value is a review's mean score on the flaw's descriptions, which state the flaw in several wordings.
 
-    - *own*: of the review of the text with the flaw. *other*: of the review of the text with another flaw.
-    - *plain*: of the review of the paper as it is. *again*: of the review of the paper after a harmless edit.
-    - *elsewhere*: of the review of another paper with the same flaw; None if there is none.
+    - *own*: the review of the text with the flaw. *other*: the review of the text with another flaw.
+    - *plain*: the review of the paper as it is. *again*: the review of the paper after a harmless edit.
+    - *elsewhere*: the review of another paper into which the same flaw was planted; None if there is no score.
     - *family*: the kind of flaw, such as ``omission``.
     """
 
@@ -87,7 +87,7 @@ def compute_detection_rate(scores: Sequence[FlawScores]) -> float | None:
     """Returns the share of flaws that are detected at `ALPHA`.
 
     Args:
-        scores: one entry per flaw, which also gives two nulls.
+        scores: one entry per flaw. Each also gives two nulls (`FlawScores.nulls`).
 
     Returns:
         The share, between 0 and 1; None if there are fewer than `FEWEST_NULLS` nulls.
@@ -118,8 +118,9 @@ def corrected_naming_rate(raw: float | None, true: float | None, false: float | 
 class Correctness:
     """A reviewer's score on planted flaws, its nulls, and the score on each kind of flaw; 95% intervals by paper.
 
-    *other*, *again*: the means of the two nulls. *specific*: the gain over the review of another paper with the same
-    flaw; None if there is none. *families*: kind of flaw → (test, Holm-corrected p). *nulls*: the number of nulls.
+    - *other*, *again*: the means of the two nulls. *nulls*: the number of nulls, two per flaw.
+    - *specific*: the mean of *own* − *elsewhere* (see `FlawScores`); None if fewer than two papers have both.
+    - *families*: kind of flaw → (test, Holm-corrected p). *detected*: the share of flaws detected, if computed.
     """
 
     score: PairedTest

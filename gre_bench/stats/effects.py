@@ -97,7 +97,7 @@ class Effect:
     method: Literal["studentised bootstrap", "Student", "no change"]
 
 
-def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000, seed: int = 0) -> Effect:
+def compute_effect_size(before: Values, after: Values, papers: Keys, resamples: int = 10_000, seed: int = 0) -> Effect:
     """Returns the effect size (Cohen's d) of a perturbation of reviews on their scores, with 95% intervals.
 
     A negative effect means that the scores fall. If scores vary between pairs but no pair's score changes, the effect
@@ -120,7 +120,7 @@ def effect(before: Values, after: Values, papers: Keys, resamples: int = 10_000,
     if len(old) != len(new):
         raise ValueError(f"{len(old)} scores before but {len(new)} after: they must be of the same pairs")
     groups, size = _index_papers(old, papers)
-    scale = _pooled_standard_deviation(old, new)
+    scale = _pool_standard_deviations(old, new)
     change = (new - old) / scale
     d, error = float(change.mean()), float(change.std(ddof=1)) / math.sqrt(len(change))
     if not change.any():
@@ -156,21 +156,21 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
     """Returns the effect size (Cohen's d) of a perturbation, with review length held fixed, and its 95% interval.
 
     Args:
-        before: (n,) as in `effect`.
-        after: (n,) as in `effect`.
+        before: (n,) as in `compute_effect_size`.
+        after: (n,) as in `compute_effect_size`.
         longer: (n,) log(tokens after/tokens before) of each pair's review.
-        papers: (n,) as in `effect`.
+        papers: (n,) as in `compute_effect_size`.
         slope: the slope of score on log length, with its uncertainty; it may come from other papers.
 
     Raises:
-        ValueError: as `effect`.
+        ValueError: as `compute_effect_size`.
     """
     old, raw, change = (check_finite(column, at_least=2) for column in (before, after, longer))
     if not len(old) == len(raw) == len(change):
         raise ValueError(f"{len(old)} scores before, {len(raw)} after and {len(change)} lengths")
     groups, size = _index_papers(old, papers)
     new = raw - slope.value * change
-    scale = _pooled_standard_deviation(old, new)
+    scale = _pool_standard_deviations(old, new)
     x, y = (old - old.mean()) / scale, (new - new.mean()) / scale
     d = float((new - old).mean()) / scale
     squares = x**2 + y**2
@@ -189,7 +189,7 @@ def _index_papers(scores: Array, papers: Keys) -> tuple[Indices, int]:
     return groups, size
 
 
-def _pooled_standard_deviation(old: Array, new: Array) -> float:
+def _pool_standard_deviations(old: Array, new: Array) -> float:
     scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
     if not scale > 1e-12 * max(1e-300, float(np.abs(old).max()), float(np.abs(new).max())):
         raise ValueError("the scores do not vary, before or after: their difference has no scale")

@@ -9,7 +9,7 @@ from gre_bench.core.metrics import ALPHA
 
 
 @dataclass(frozen=True, slots=True)
-class PairTest:
+class CandidateTest:
     """A test of two candidates: the mean over papers of *first*'s score less *second*'s score.
 
     - *sd*: the standard deviation, over papers, of the difference on one paper; where papers depend on each other, the
@@ -52,7 +52,7 @@ class PairTest:
         by_mean = self.difference > 0 and self.p_holm < ALPHA
         return by_mean and self.trimmed_low > 0 and self.ahead > self.behind and self.sign_p < ALPHA
 
-    def flipped(self) -> PairTest:
+    def flipped(self) -> CandidateTest:
         """Returns the same test with the two candidates exchanged, so the difference changes its sign."""
         return replace(
             self, first=self.second, second=self.first, difference=-self.difference, low=-self.high, high=-self.low,
@@ -65,12 +65,13 @@ class PairTest:
 class HolmFamily:
     """The tests of one board that Holm's correction covers together; each hypothesis occurs once.
 
-    - *tests*: the tests of every two ranked candidates of a group. *above*: candidate → corrected p-value against
-      chance. *against_chance*: candidate → the same p-value before correction.
+    - *tests*: the tests of every two ranked candidates of a group.
+    - *above*: candidate → the corrected p-value of its score above chance. *against_chance*: candidate → the same
+      p-value before correction.
     - *problems*: candidate → the reason why its group has no tests.
     """
 
-    tests: tuple[PairTest, ...]
+    tests: tuple[CandidateTest, ...]
     above: Mapping[str, float]
     problems: Mapping[str, str]
     against_chance: Mapping[str, float]
@@ -79,7 +80,7 @@ class HolmFamily:
     def size(self) -> int:
         return len(self.tests) + len(self.above)
 
-    def between(self, first: str, second: str) -> PairTest | None:
+    def between(self, first: str, second: str) -> CandidateTest | None:
         """Returns the test of *first* against *second*; None if the family has none."""
         test = next((test for test in self.tests if {test.first, test.second} == {first, second}), None)
         return test.flipped() if test and test.first != first else test

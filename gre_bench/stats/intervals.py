@@ -6,8 +6,8 @@ A candidate's score *above chance* is its score less its *chance score*. The cha
 candidate's review of another paper, against the same reference.
 
 To measure chance scores, a candidate's reviews are swapped within small groups of papers, called *units* or
-*exchanges*. In a unit's mean difference, effects of one review alone or of one paper alone cancel. No two units share a
-paper, so units are independent.
+*exchanges*. In the mean score above chance of a unit, effects of one review alone or of one paper alone cancel. No two
+units share a paper, so units are independent.
 
 Each candidate's reviews are swapped separately. The difference of two candidates on one paper therefore depends on
 their differences on all papers with which either candidate's review was swapped (`two_way_clustered_error`).
@@ -32,7 +32,10 @@ from gre_bench.stats.samples import Array, Keys, Values, check_finite, group_ind
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its confidence interval; *units*: how many independent units, such as papers, it is based on."""
+    """An estimate with its confidence interval.
+
+    *units*: the number of independent groups of observations, such as papers, on which it is based.
+    """
 
     value: float
     low: float
@@ -42,7 +45,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """A mean difference with its interval and its two-sided p-value, tested against zero by Student's t."""
+    """A mean difference with its interval and its two-sided p-value, tested against zero by Student's t.
+
+    *units*: the number of independent groups of observations, such as papers, on which it is based.
+    """
 
     value: float
     low: float
@@ -180,8 +186,8 @@ def two_way_clustered_test(differences: Values, first: Keys, second: Keys, level
     """Tests as `paired_test` does, but allows *differences* to depend on each other within an exchange.
 
     An exchange is a group of papers within which a candidate's reviews were swapped to measure chance scores. In some
-    contrasts, the chance score cancels, for example if they compare two scores of one review against one reference.
-    Such contrasts do not depend on exchanges, so `paired_test` is right for them.
+    differences, the chance score cancels, for example between two scores of one review against one reference. Such
+    differences do not depend on exchanges, so `paired_test` is right for them.
 
     Args:
         differences: (n,) one number per paper, in the metric's unit.

@@ -4,10 +4,10 @@ There is one model of length, fitted by least squares:
 
     score = α_group + γ_candidate + β·log(tokens of the candidate's review).
 
-A *group* is a set of reviews whose scores can be compared directly. On a board, it is a paper, and candidates have
-effects γ.
-Without γ, β would mistake quality for length wherever better reviewers write more. In a validation, a group is a paper
-with one of its references. All reviews there are human, and β compares longer with shorter reviews of the same paper.
+A *group* is a set of reviews whose scores can be compared directly. On a board, a group is a paper, and candidates have
+effects γ. Without γ, β would mistake quality for length wherever better reviewers write more. In a validation, a group
+is a paper with one of its references. All reviews there are human, and there is no γ: β compares longer with shorter
+reviews of the same paper.
 
 Three estimates are computed from the slope β. Their intervals include the uncertainty of β:
 
@@ -15,14 +15,14 @@ Three estimates are computed from the slope β. Their intervals include the unce
   log(at)). *at* is usually the human length (the geometric mean of the tokens of human reviews), so the human score
   does not change.
 - `contrast_at_length`: the difference of two candidates at equal length. Let d_p be the difference of their scores on
-  paper p, and Δ_p the difference of log(tokens). The contrast is mean(d) − β·mean(Δ). Its influence by paper is
+  paper p, and Δ_p the difference of log(tokens). The result is mean(d) − β·mean(Δ). The influence of paper p on it is
 
       ψ_p = (d_p − mean(d) − β·(Δ_p − mean(Δ)))/P − mean(Δ)·s_p,  se² = P/(P − 1)·Σ ψ_p²,
 
   where s_p is the influence of paper p on β. The interval is Student's with P − 1 degrees of freedom.
 - `gre_bench.stats.effects.effect_at_length`: the effect of a perturbation at the length of the unperturbed review.
 
-In this form of the contrast, all candidates share β. A second form gives each of the two candidates its own slope:
+In this form of the difference, all candidates share β. A second form gives each of the two candidates its own slope:
 
     d_p = c + β_a·(log a_p − m) − β_b·(log b_p − m).
 
@@ -67,7 +67,7 @@ class Slope:
             papers: (n,) the papers of the estimate, each once.
             own: (n,) the influence that each of *papers* would have on the estimate if β were known.
             times: the derivative of the estimate by β.
-            exchanges: as for `contrast_at_length`; all other papers are independent.
+            exchanges: as for `contrast_at_length`. Papers that only the slope depends on are independent.
         """
         influence = dict.fromkeys(self.influence, 0.0) | dict(zip(papers, own.tolist(), strict=True))
         psi = np.array([own + times * self.influence.get(paper, 0.0) for paper, own in influence.items()])
@@ -94,10 +94,7 @@ class LengthContrast:
 
     @property
     def p(self) -> float:
-        """The p-value of the difference: the larger of the two forms' p-values; 1 if `why_not` gives a reason.
-
-        The forms disagree if their differences have opposite signs.
-        """
+        """The p-value of the difference: the larger of the two forms' p-values; 1 if `why_not` gives a reason."""
         if self.why_not:
             return 1.0
         assert self.own is not None
@@ -105,7 +102,10 @@ class LengthContrast:
 
     @property
     def why_not(self) -> str | None:
-        """Why nothing can be said about the difference at equal length; None if something can."""
+        """Why nothing can be said about the difference at equal length; None if something can.
+
+        One reason is that the two forms disagree: their differences have opposite signs.
+        """
         if self.overlap < LEAST_OVERLAP:
             return "lengths barely overlap"
         if self.own is None:

@@ -22,7 +22,7 @@ from itertools import combinations
 import numpy as np
 
 from gre_bench.stats.effects import adjust_by_holm
-from gre_bench.stats.families import PairTest
+from gre_bench.stats.families import CandidateTest
 from gre_bench.stats.intervals import student_test, two_way_clustered_error
 from gre_bench.stats.samples import Array, Keys, Values, check_finite, divide_or_default, group_indices, sum_cells
 
@@ -37,7 +37,7 @@ def pair_tests(
     references: Keys | None = None,
     level: float = 0.90,
     exchanges: Keys | None = None,
-) -> list[PairTest]:
+) -> list[CandidateTest]:
     """Returns one test for every two candidates, with Holm's correction over all of these tests.
 
     Args:
@@ -89,7 +89,7 @@ def pair_tests(
         low, high, p = student_test(mean, sd / math.sqrt(count), freedom, level)
         signs = int((differences > 0).sum()), int((differences < 0).sum())
         robust = float(np.median(differences)), *trimmed_mean(differences), sign_test(*signs)
-        tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, count, *signs, *robust))
+        tests.append(CandidateTest(names[i], names[j], mean, low, high, sd, p, p, count, *signs, *robust))
     return correct_in_one_family(tests, ())[0]
 
 
@@ -125,7 +125,7 @@ def sign_test(ahead: int, behind: int) -> float:
     return min(1.0, 2 * float(bdtr(min(ahead, behind), ahead + behind, 0.5)))
 
 
-def correct_in_one_family(tests: Sequence[PairTest], others: Values) -> tuple[list[PairTest], list[float]]:
+def correct_in_one_family(tests: Sequence[CandidateTest], others: Values) -> tuple[list[CandidateTest], list[float]]:
     """Applies Holm's correction to pair tests and to further p-values, all together.
 
     Args:

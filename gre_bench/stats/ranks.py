@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.families import PairTest
+from gre_bench.stats.families import CandidateTest
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.stats.samples import (
     Array,
@@ -72,7 +72,7 @@ def rank_intervals(
     papers: Keys,
     candidates: Sequence[str],
     level: float = 0.90,
-    tests: Sequence[PairTest] | None = None,
+    tests: Sequence[CandidateTest] | None = None,
 ) -> list[Rank]:
     """Returns the rank of each candidate by its mean score, with its interval; the best candidate is first.
 
@@ -199,7 +199,7 @@ def measure_agreement(
 
 
 def count_significant_orders(
-    first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05
+    first_tests: Sequence[CandidateTest], second_tests: Sequence[CandidateTest], alpha: float = 0.05
 ) -> SignificantOrders:
     """Counts how many pairs of candidates differ significantly by both measures, by one, or by neither.
 
@@ -240,7 +240,7 @@ def ranks(values: Values, papers: Keys, candidates: Sequence[str]) -> dict[str, 
     return dict(zip(dict.fromkeys(candidates), map(int, places), strict=True))
 
 
-def leads_over_baseline(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
+def leads_over_baseline(tests: Sequence[CandidateTest], baseline: str) -> dict[str, float]:
     """Returns how far each candidate's mean lies above the mean of the candidate *baseline*.
 
     Args:
@@ -257,9 +257,9 @@ def leads_over_baseline(tests: Sequence[PairTest], baseline: str) -> dict[str, f
 
 
 def _compute_paper_means(values: Values, papers: Keys, candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Returns each candidate's mean on each paper, and 1 where it has one, else 0: two arrays (papers, candidates).
+    """Returns two arrays (papers, candidates): each candidate's mean on each paper, and whether it has one (1 or 0).
 
-    Means over papers are computed from these, so all papers have equal weight, however many references they have.
+    Means over papers are computed from them, so all papers have equal weight, however many references they have.
     """
     scores = check_finite(values, at_least=2)
     sums, counts = sum_cells(scores, *group_indices(papers, len(scores)), *group_indices(candidates, len(scores)))

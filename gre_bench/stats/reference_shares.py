@@ -4,7 +4,7 @@ On paper i, with the references as they are, two candidates differ by δ_i. A *s
 serve as references in place of human ones. If the reviews of the stand-in Z serve as references, the candidates differ
 by δ_Z,i on paper i.
 
-Suppose that a share q of the references is written like Z's reviews, spread evenly over papers. Then the mean
+Suppose that a share q of the actual references is written like Z's reviews, spread evenly over papers. Then the mean
 difference is d = (1 − q)·d_H + q·d_Z, where d_H is the mean difference on human references, and d_Z on Z's reviews. d_H
 is positive exactly if the mean of
 
@@ -13,12 +13,13 @@ is positive exactly if the mean of
 is positive. The *tipping share* is the largest q up to which the lower bound of this mean stays above zero. The bound
 is computed by Student's t over papers, which leads to a quadratic equation in q (Fieller 1954).
 
-The share may differ between papers. Let a_i be the share of such references on paper i, and q the mean of the a_i. Then
+The share may differ between papers. Let a_i be the share of references like Z's reviews on paper i, and q the mean of
+the a_i. Then
 
     d = (1 − q)·d_H + q·d_Z + Cov(a_i, δ_Z,i − δ_H,i)
 
-The *worst assignment* puts such references on the papers where they raise the difference most. The differences on human
-references, δ_H,i, are unknown, so these papers are chosen by δ_i instead.
+The *worst assignment* puts references like Z's reviews on the papers where they raise the difference most. The
+differences on human references, δ_H,i, are unknown, so these papers are chosen by δ_i instead.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def measure_ai_likeness(models: Array, humans: Array) -> Array:
 class TrimmedDifference:
     """A mean difference after the most AI-like references are left out.
 
-    - *share*, *left_out*: the share and the number of references left out. *difference*: the mean over the rest.
+    - *share*, *left_out*: the share and the number of references left out. *difference*: the mean over the others.
     - *control*, *low*, *high*: the mean, the 5% and the 95% quantile of the difference if the same number of references
       is left out at random instead.
     - *p*: the p-value by re-randomisation: how often leaving out random references changes the mean at least as much.

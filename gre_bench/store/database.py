@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from gre_bench.core.errors import MEND, NO_MEMORY, OF_THE_MACHINE, DuplicateRowError, Stopped, StoreError
+from gre_bench.core.errors import MACHINE_FAULT_NUMBERS, MEND, NO_MEMORY, DuplicateRowError, Stopped, StoreError
 from gre_bench.core.incoming import check_name
 from gre_bench.store.files import FULL, KEPT
 from gre_bench.store.schema import NEW_FILE
@@ -30,11 +30,11 @@ _CLOSED = {
 }  # fmt: skip
 
 MEMORY = {"memory_limit": "30%"}
-"""The share of the memory of the machine, or of its container, that DuckDB takes before it uses the disk.
+"""The share of the machine's or container's memory that DuckDB may use before it writes to the disk.
 
 DuckDB's default of 80% leaves too little for the texts that Python holds at the same time.
 """
-_LACKING = (OF_THE_MACHINE | {errno.EACCES, errno.EPERM}) - {*FULL, errno.EIO}
+_LACKING = (MACHINE_FAULT_NUMBERS | {errno.EACCES, errno.EPERM}) - {*FULL, errno.EIO}
 _NO_MEMORY = ("Out of Memory", "bad allocation", "Allocation failure", os.strerror(errno.ENOMEM))
 
 
@@ -50,7 +50,7 @@ def connect(
 
     - *attached*: name in SQL → a database file that the connection can also read under this name. None stands for an
       empty database in memory.
-    - *config*, *settings*: DuckDB settings to apply before and after *file* is opened.
+    - *config*: DuckDB settings to apply when *file* is opened. *settings*: those to apply afterwards.
     - *folders*: folders in which statements may read and write files, such as Parquet files.
     - *read_only*: whether to open *file* only for reading.
 
@@ -164,7 +164,7 @@ class Database:
             self.close()
             raise
 
-    def making(self, file: Path) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    def create_file(self, file: Path) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """Yields a connection to the new DuckDB file *file*, inside one transaction, as `transaction` does.
 
         Afterwards all data is in *file* and none in a write-ahead log, so that *file* can be moved by itself.
@@ -187,7 +187,7 @@ class Database:
                 raise DuplicateRowError(f"edition {self.key}: {str(error).splitlines()[0]}") from error
             if not isinstance(error, duckdb.Error) or is_statement_error(error):
                 raise
-            raise self.fault(file, error) from None
+            raise self.build_error(file, error) from None
         finally:
             connection.close()
 
@@ -216,12 +216,12 @@ class Database:
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
                 if "could not set lock" not in reason.lower():
-                    raise self.fault(file, error) from None
+                    raise self.build_error(file, error) from None
                 if time.monotonic() >= deadline:
                     raise StoreError(f"edition {self.key}: {file} is held open by another program: {reason}") from None
                 time.sleep(0.1)
 
-    def fault(self, file: Path, error: duckdb.Error) -> StoreError:
+    def build_error(self, file: Path, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` for DuckDB's *error* on *file*; its message says what is wrong and what to do."""
         reason = str(error).splitlines()[0]
         if lack := explain_resource_shortage(error):

@@ -41,8 +41,8 @@ def find_editions(state: Path) -> list[str]:
     return own + [path.name for path in folders if path.name not in own and (path / LOADED).is_file()]
 
 
-BESIDE = ("start_run", "end_run")
-"""Names of the queries whose changes cannot affect a board."""
+RUN_RECORD_QUERIES = ("start_run", "end_run")
+"""Names of the queries that only record runs, so boards need not be filled again after them."""
 LOADED = "release"
 """The file that marks an edition as loaded from a release, and names the release."""
 SAMPLE_EDITION = "SAMPLE-2026"
@@ -56,7 +56,7 @@ _MAKERS = {SAMPLE_EDITION: "gre-bench demo makes it",
 
 
 def missing_edition_error(state: Path, key: str) -> SettingsError:
-    """Returns the error for a missing edition *key*, whose message names the folder *state* and similar keys."""
+    """Returns the error for a missing edition *key*; its message names the folder *state* and similar keys."""
     folder = Path(state).absolute()
     problem = f"no edition {key}" + (f" ({_MAKERS[key]})" if key in _MAKERS else "")
     if not folder.is_dir():
@@ -79,7 +79,7 @@ class _MetricCounts(BaseModel, strict=True, extra="allow", defer_build=True):
 
 
 class _StoredStatus(BaseModel, strict=True, extra="allow", defer_build=True):
-    """The fields of a status that its readers rely on."""
+    """The fields of ``status.json`` that the program reads, for checking the file. Other fields are allowed."""
 
     state: str
     stage: str
@@ -164,7 +164,7 @@ class Store:
                 yield
 
     @contextmanager
-    def loading(self, release: str) -> Iterator[Path]:
+    def install_release_copy(self, release: str) -> Iterator[Path]:
         """Yields the path for a new copy for readers, to be made from *release*; then moves that copy into place."""
         with files.edition_lock(self.key, self.lock_file, "import release"):
             beside = self.folder / f".read.{os.getpid()}.duckdb"
@@ -177,7 +177,7 @@ class Store:
                 beside.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Deletes the store, which must be empty; does nothing if another process is writing it."""
+        """Deletes the store; does nothing if another process is writing it. The caller makes sure that it is empty."""
         if not self.is_being_written():
             for file in self.folder.glob("*"):
                 if file.is_file():
@@ -195,7 +195,7 @@ class Store:
         beside = self.folder / ".new.duckdb"
         for file in (beside, self.folder / ".new.duckdb.wal"):
             file.unlink(missing_ok=True)
-        with self._database.making(beside) as run:
+        with self._database.create_file(beside) as run:
             schema.define_schema(run)
             made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
             run.execute(get_statement("queries", "start_meta"), made)
@@ -239,7 +239,7 @@ class Store:
         A mapping gives the query's parameters. A list of records becomes the table ``incoming`` that the query reads;
         for an empty list, the query is skipped.
         """
-        beside = all(query in BESIDE for query, _ in steps)
+        beside = all(query in RUN_RECORD_QUERIES for query, _ in steps)
         with self._database.transaction() if beside else self.transaction() as run:
             for query, values in steps:
                 text = get_statement("queries", query)
@@ -270,7 +270,7 @@ class Store:
             try:
                 return fetch(connection, query, **parameters)
             except duckdb.Error as error:
-                raise self.copy.fault(error) from None
+                raise self.copy.read_error(error) from None
 
     def read_with_repair(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Does the same as `read`, but first replaces a damaged copy. This takes the lock: only runs that write may
@@ -308,7 +308,7 @@ class Store:
             except duckdb.Error as error:
                 if is_statement_error(error):
                     raise
-                raise self.copy.fault(error) from None
+                raise self.copy.read_error(error) from None
 
     def _check_is_readable(self) -> None:
         """Raises `SettingsError` if the edition is missing, `NoCommittedDataError` if it has no copy for readers."""
@@ -358,7 +358,7 @@ class Store:
 
     def fault(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` for an *error* that DuckDB raised while reading a private copy of the store."""
-        return self._database.fault(self.file, error)
+        return self._database.build_error(self.file, error)
 
     def save_status(self, values: Mapping[str, Any]) -> None:
         """Replaces ``status.json`` atomically with *values* and a checksum; raises `StoreError` if that fails."""
@@ -448,7 +448,7 @@ def copy_to_scratch(store: Store) -> Iterator[Store]:
                     if table not in _TABLES_NOT_COPIED:
                         _copy_table(run, table)
         except duckdb.Error as error:
-            raise store.copy.fault(error) from None
+            raise store.copy.read_error(error) from None
         with scratch.lock("copy"):
             scratch.copy_for_readers()
         yield scratch

@@ -1,4 +1,4 @@
-"""The queries of ``sql/queries`` that return rows, and the types of the rows on which other packages rely.
+"""The queries of ``sql/queries`` that return rows, and types for those rows that other packages use.
 
 The SQL defines the rows, and ``docs/columns.toml`` explains the columns. Tests compare the types with DuckDB's
 ``describe``. Functions here convert records to columns for bulk queries, and DuckDB's rows to dictionaries.
@@ -19,7 +19,7 @@ from gre_bench.core.judgments import Form
 from gre_bench.store.statements import get_statement
 
 Row_co = TypeVar("Row_co", covariant=True)
-"""A `TypedDict` (columns by name), or `Plain`."""
+"""The type of a query's rows: a `TypedDict` with the columns, or `Plain`."""
 
 QueryRow = TypeVar("QueryRow")
 
@@ -224,7 +224,7 @@ WHY_SPANS = Query("why_spans", WhySpanRow)
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns column → list of values for the records *values*: at least one, and all dataclasses or all mappings."""
+    """Returns column → list of values. *values*: at least one record, either all dataclasses or all mappings."""
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}

@@ -1,7 +1,8 @@
-"""The copy of an edition that readers open: a file that never changes, named by a digest of its content.
+"""The copy for readers: a read-only copy of an edition's store, the DuckDB file that holds the edition's data.
 
-The file ``current`` names the copy to open. The writer adds a new copy, replaces ``current`` atomically, and then
-deletes the other copies. A reader that has opened a copy can still read it.
+A copy never changes, and its name contains a digest of its content. The file ``current`` names the copy to open. The
+process that changes the store adds a new copy, replaces ``current`` atomically, and then deletes the other copies. A
+process that has opened a copy can still read it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gre_bench.store.database import explain_resource_shortage, open_reader
 CURRENT = "current"
 """A file of one line: the name of the copy to open."""
 EARLIER = "read.duckdb"
-"""The name of the copy in editions that earlier versions of the program wrote. Such a copy has no board."""
+"""The copy's name in editions that earlier versions of the program wrote. Such a copy lacks the table ``board``."""
 _CLONE = 0x40049409
 _Result = TypeVar("_Result")
 
@@ -41,7 +42,7 @@ _OPEN_CONNECTIONS = _OpenConnections()
 
 @contextmanager
 def keep_copies_open() -> Iterator[None]:
-    """Keeps each copy for readers open between the queries of the block, until the copy is replaced.
+    """Keeps read-only copies of stores open between the queries of the ``with`` block, until a copy is replaced.
 
     This saves time, because opening a copy takes longer than most queries. A nested block has no effect. Threads that
     start within the block open their own connections.
@@ -59,7 +60,7 @@ def keep_copies_open() -> Iterator[None]:
 
 
 class CopyForReaders:
-    """The copy for readers of edition *key*, in *folder*."""
+    """The read-only copy of edition *key*'s store, in *folder*, which any process may open."""
 
     def __init__(self, key: str, folder: Path):
         self.key = key
@@ -79,9 +80,10 @@ class CopyForReaders:
         return (self.folder / CURRENT).is_file() or (self.folder / EARLIER).is_file()
 
     def replace_current_copy(self, beside: Path) -> None:
-        """Moves *beside*, a new copy of the store, into place as the current copy; only the writer may call this.
+        """Moves *beside*, a new copy of the store, into place as the current copy.
 
-        Even if the process is killed halfway, ``current`` names a complete copy.
+        Only the process that changes the store may call this. Even if the process is killed halfway, ``current`` names
+        a complete copy.
         """
         file = self.folder / f"read-{sha256(beside)[:16]}.duckdb"
         os.replace(beside, file)
@@ -115,7 +117,7 @@ class CopyForReaders:
 
         self._call_with_current_copy(copy)
 
-    def fault(self, error: duckdb.Error) -> StoreError:
+    def read_error(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
         lack = explain_resource_shortage(error)
         return (
@@ -134,7 +136,7 @@ class CopyForReaders:
         return StoreError(f"edition {self.key}: {self.file} cannot be read ({reason}); {todo}")
 
     def _call_with_current_copy(self, use: Callable[[Path], _Result]) -> _Result:
-        """Calls *use* with the path of the current copy; calls it again if the writer replaced the copy meanwhile."""
+        """Calls *use* with the path of the current copy; calls it again if the copy was replaced meanwhile."""
         file = self.file
         while True:
             try:
@@ -142,7 +144,7 @@ class CopyForReaders:
             except (duckdb.Error, OSError) as error:
                 if file == (file := self.file):
                     raise (
-                        self.fault(error)
+                        self.read_error(error)
                         if isinstance(error, duckdb.Error)
                         else self.unusable_copy_error(str(error.strerror))
                     ) from None

@@ -33,14 +33,14 @@ HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
     '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is refused; give the query itself",
 }
-"""A text in DuckDB's syntax tree of a query that does more than read → the message that refuses the query."""
+"""A text that only occurs in the syntax tree of a query that does more than read → the message that refuses it."""
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
 }  # fmt: skip
 """Types whose values, and lists of values, JSON can represent."""
 RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
-"""System calls and arguments for Linux's landlock, which needs no privileges and also restricts root."""
+"""The numbers of system calls, and arguments, for Linux's landlock. It needs no privileges and also restricts root."""
 READING, READ_FILE = 0b1101, 0b100
 """Landlock rights for a folder (to execute and read files, and to list folders) and for a single file (to read)."""
 MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")

@@ -2,8 +2,8 @@
 
 A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a file,
 ``-- name: papers`` starts the statement *papers*, which ends at the next ``-- name:`` line. A file without ``-- name:``
-lines holds one statement, named after the file. Each file is read once. `CHANGES` are templates of statements on any
-table.
+lines holds one statement, named after the file. Each file is read once. `TABLE_STATEMENTS` are templates of statements
+on any table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gre_bench.core.resources import resource
 
 HEADER = re.compile(r"^-- name:(.*)\n", re.MULTILINE)
 NAME = re.compile(r"[a-z0-9_]+")
-CHANGES = {
+TABLE_STATEMENTS = {
     "add_new": "adds incoming rows whose keys are not yet known\ninsert or ignore into {} by name from incoming",
     "add": "adds incoming rows\ninsert into {} by name from incoming",
     "put": "adds incoming rows, or replaces those of the same keys\ninsert or replace into {} by name from incoming",
@@ -33,12 +33,12 @@ CHANGES = {
 def get_statement(kind: str, name: str) -> str:
     """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``.
 
-    Queries such as ``put_papers``, which are in no file, are made from `CHANGES`. Raises `StoreError` if there is no
-    such statement.
+    Queries such as ``put_papers``, which are in no file, are made from `TABLE_STATEMENTS`. Raises `StoreError` if there
+    is no such statement.
     """
     known = load_statements(kind)
     if name not in known:
-        for verb, text in CHANGES.items() if kind == "queries" else ():
+        for verb, text in TABLE_STATEMENTS.items() if kind == "queries" else ():
             table = name.removeprefix(f"{verb}_")
             if table != name and table in load_statements("schema"):
                 return f"-- {text.format(table)};\n"

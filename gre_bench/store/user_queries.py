@@ -45,7 +45,7 @@ CODES: dict[str, Callable[[Any], Any]] = {
     "datetime": datetime.fromisoformat,
     "time": clock.fromisoformat,
 }
-"""Type name of a cell that JSON cannot hold → its decoder; cells of other types are decoded as text."""
+"""Name of a type that JSON cannot hold → the decoder of its values; types that are not listed are decoded as text."""
 
 
 def run_user_query(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
@@ -103,7 +103,7 @@ def run_user_query(key: str, copy: Path, text: str, bounds: QuerySettings) -> tu
 
 
 def decode_cell(cell: Any) -> Any:
-    """Returns the value of *cell*, which is plain JSON, or ``{type: coded value}`` for other types (see `CODES`)."""
+    """Returns the value of *cell*: plain JSON unchanged, and ``{type: coded value}`` decoded (see `CODES`)."""
     if isinstance(cell, list):
         return [decode_cell(item) for item in cell]
     if not isinstance(cell, dict):

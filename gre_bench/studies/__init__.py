@@ -1,1 +1,1 @@
-"""Studies: symmetry, planted flaws, labelled points, references, committees, certificates, examiners, guidelines."""
+"""Studies of metrics, references, committees of reviewers, examiners and guidelines, in addition to the board."""

@@ -1,7 +1,7 @@
 """Makes certificates: harms human reviews in several degrees, and finds which degrees a metric detects.
 
-The stages are those of a validation, with one candidate per harm and degree. So an interrupted run continues, and
-further editions can be included, as in a validation.
+The steps are those of a validation; each harm in each degree is one more candidate. As in a validation, an interrupted
+run can be continued, and further editions can be included.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ Rows = Mapping[str, Sequence[Row]]
 def certify(job: Job) -> dict[str, Any]:
     """Scores each harm in the degrees of the settings; returns the run's summary, with each metric's certificate.
 
-    Only metrics of pointwise mutual information are certified. A pilot writes no certificate, and neither does a run
-    with missing pairs. Raises `SettingsError` if the settings have no such metric. Also raises it if an edition has a
-    release, because its next release would contain the harmed reviews of all degrees.
+    Only metrics of pointwise mutual information are certified. Certificates are stored only if the run covers all
+    sampled papers and no score is missing. Raises `SettingsError` if the settings have no metric to certify. Also
+    raises it if an edition has a release, because its next release would contain the harmed reviews of all degrees.
     """
     for key in (job.store.key, *job.settings.validation.together_with):
         if newest := open_release_store(job.state, key).find_latest_entry():
@@ -115,10 +115,10 @@ def compute_curves(
 
 
 def paper_differences_from_human(rows: Rows, candidates: Sequence[str]) -> Array:
-    """Returns the mean difference of each of *candidates* from the human baseline, for each paper, in nats.
+    """Returns each candidate's mean difference from the human baseline on each paper, in nats.
 
-    The shape is (papers, candidates). Only pairs with a score for all of *candidates* count; papers are in the order of
-    their ids.
+    The shape is (papers, candidates). The mean is over the references on which the baseline and all *candidates* have a
+    score. Papers without such a reference are left out; the others are in the order of their ids.
     """
     values = [
         {(row["paper_id"], row["reference_id"]): row["value"] for row in rows[name] if row["state"] == "scored"}

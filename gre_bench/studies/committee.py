@@ -25,13 +25,13 @@ from gre_bench.pipeline.pair_scoring import read_known_spans
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.ranking.committees import Members, choose_joining_orders, sort_members
-from gre_bench.reports.explanations import find_score_origin
+from gre_bench.reports.explanations import find_scoring_run
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import COMMITTEES, LEADERBOARD, SignatureRow
 from gre_bench.studies.references import find_studied_signatures, require_same_lm
 
 Work = Mapping[tuple[str, str, str], tuple[Case, int]]
-"""(paper, reference, name of a committee) → the case to score, and the number of repeated lines."""
+"""(paper, reference, committee's name) → the case to score, and the number of repeated lines left out of its review."""
 
 
 def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
@@ -39,7 +39,8 @@ def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dic
 
     The curve gives a committee's mean score by its number of members. If *metrics* is None, uses the headline metric.
     An edition loaded from a release is only read, not scored. Raises `SettingsError` for a metric that reads no
-    judgments, for fewer than two LM candidates, or if the LM has changed.
+    judgments, and for fewer than two LM candidates. It also does if the evaluation LM is not the one that scored the
+    board.
     """
     store = ReadCopy(state, edition)
     reports, outcome = [], "done"
@@ -61,9 +62,9 @@ def join_distinct_lines(texts: Sequence[str]) -> tuple[str, int]:
 
 
 def _score_due_cases(store: Store, signature: SignatureRow) -> int:
-    """Computes and stores the scores that a committee's curve needs and that are missing under *signature*.
+    """Computes and stores the missing scores of *signature* for a committee's curve; returns how many remain missing.
 
-    Returns how many are still missing.
+    The curve is the committee's mean score by its number of members.
     """
     name = signature["signature_id"]
     recipe = find_recipe(signature["metric"])
@@ -72,7 +73,7 @@ def _score_due_cases(store: Store, signature: SignatureRow) -> int:
     if not of_judgments or len(models) < 2:
         why = "is no GEM of judgments alone" if not of_judgments else "ranks fewer than two LM candidates"
         raise SettingsError(f"edition {store.key}: {signature['metric']} {why}, so there is no committee to score")
-    source = find_score_origin(store, signature, HUMAN, store.folder.parent.parent)
+    source = find_scoring_run(store, signature, HUMAN, store.folder.parent.parent)
     with run_with_workers(source.job, "committee") as (edition, workers, progress):
         identity = require_same_lm(store.key, signature, workers.sign_metrics, source)
         assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
@@ -121,7 +122,7 @@ def _split_by_papers(due: Work, papers: int) -> Iterator[list[tuple[str, str, st
 def _find_due_cases(
     store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases without a score in *store* that the next step of computing the curve needs.
+    """Returns the cases that the next step of computing a committee's curve needs and that *store* does not have.
 
     The curve is the committee's mean score by its number of members. The first step needs only one committee: all
     *models* and the human baseline.
@@ -141,7 +142,10 @@ def _find_due_cases(
 def _build_committee_cases(
     entry: Entry, who: Members, signature: SignatureRow
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
-    """Returns the cases of the committee *who* on a paper's references, except the human baseline's review."""
+    """Returns the cases of the committee *who* on a paper's references; {} if a member has no judgments.
+
+    The human baseline's review is not one of these references.
+    """
     writer, form = signature["writer"], signature["form"]
     reviews = [entry.human if name == HUMAN else entry.responses[name] for name in who]
     texts = [prepare_judgments(review.judgments.get(writer, ""), form, False) for review in reviews]

@@ -1,13 +1,14 @@
 """Makes an edition of papers with planted flaws. A refresh then reviews and scores it like any other edition.
 
-The edition ``ICLR-2025-flaws`` holds four versions of each chosen paper of ``ICLR-2025``: with a flaw f, with another
-flaw g, as it is, and after a harmless edit. A version is called a *text*. Its id is the paper's id, ``~`` and the
-flaw's name, which is ``0`` for the paper as it is.
+The edition ``ICLR-2025-flaws`` holds four versions of each chosen paper of ``ICLR-2025``: one with a flaw f, one with
+another flaw g, the unchanged paper, and the paper after a harmless edit. A version is called a *text*. Its id is the
+paper's id, ``~``, and the name of the flaw or edit. For the unchanged paper, ``0`` takes the place of the name.
 
 A *description* of a flaw is a judgment that states the flaw; each flaw has several wordings of it. The references of
-each text are the descriptions of f and g. Descriptions of the same flaw in another paper are references, too. The human
-candidate is one human review of the paper as it is. This review is the same for all four texts, so it contains no
-information about the flaws. ``flaws.json`` in the edition's folder records every place that was edited.
+each text are the descriptions of f and g. A text with a flaw has further references if another paper has this flaw: its
+descriptions in that paper. The human baseline is one human review of the unchanged paper. This review is the same for
+all four texts, so it contains no information about the flaws. ``flaws.json`` in the edition's folder records the
+position of every edit.
 """
 
 from __future__ import annotations
@@ -68,13 +69,16 @@ DESCRIPTIONS = 8
 _FIXED = {"seed": "--seed", "asked": "number of --papers", "catalogue": "catalogue of flaws"}
 _RECORDED = ("source", "papers", "left_out", "wordings", "not_plantable", *_FIXED)
 
-Pairs = Mapping[str, Sequence[PlantedText]]
-"""Paper id → its flaws f and g, and the harmless edit."""
+PlantedTexts = Mapping[str, Sequence[PlantedText]]
+"""Paper id → three versions of the paper: with flaw f, with flaw g, and after the harmless edit."""
 
 WORDS = "words"
 """The name of a pseudo-metric in the results: the share of a description's words that occur in a review."""
-SURE = f"{scripted.PREFIX}plain-100"
-"""The script that names every planted flaw in plain words; its share of detected flaws serves to correct all rates."""
+CERTAIN_SCRIPT = f"{scripted.PREFIX}plain-100"
+"""The scripted reviewer that names every planted flaw in plain words.
+
+The share of flaws that a metric detects in its reviews serves to correct the shares of all reviewers.
+"""
 
 Values = Mapping[tuple[str, str], float]
 """(text, reference) → score of one reviewer."""
@@ -91,7 +95,8 @@ class FlawStudy:
     """A study of flaws planted in papers of the edition *source*.
 
     *papers*: the number of papers, which are taken in the order of the edition's sample. *folder*: the folder that
-    holds the flaws; None: ``data/flaws``. *scripts*: the scripted reviewers.
+    holds the flaws; None: ``data/flaws``. *scripts*: reviewers that the program plays by fixed rules
+    (`gre_bench.perturbations.scripted`).
     """
 
     source: Edition
@@ -131,10 +136,11 @@ def build_flaw_job(job: Job, study: FlawStudy) -> Job:
 
 
 def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
-    """Makes the edition of *study* if missing, and adds the scripts' missing reviews. *job*: from `build_flaw_job`.
+    """Makes the edition of *study* if it does not exist, and adds the missing reviews of the scripted reviewers.
 
-    Returns the edition's record; ``refused`` has a line for each file without a valid flaw. Raises `SettingsError` if
-    the edition was made with other settings, `SourceError` if fewer than two papers can take two flaws.
+    *job*: from `build_flaw_job`. Returns the edition's record; ``refused`` has a line for each file without a valid
+    flaw. Raises `SettingsError` if the edition was made with other settings, `SourceError` if fewer than two papers can
+    take two flaws.
     """
     for script in study.scripts:
         scripted.parse_script(script)
@@ -199,7 +205,10 @@ def format_reference_id(text_id: str, owner: str, flaw: str, number: int) -> str
 
 
 def find_papers_with_same_flaw(papers: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], str]:
-    """Returns (paper, flaw) → the next paper with that flaw, in a circle. *papers*: paper → its flaws."""
+    """Returns (paper, flaw) → the next paper with that flaw; after the last paper comes the first.
+
+    *papers*: paper → its flaws. A flaw of only one paper is left out.
+    """
     by_flaw: dict[str, list[str]] = defaultdict(list)
     for paper, names in papers.items():
         for name in names:
@@ -236,7 +245,7 @@ def _choose_papers(
         elif paper.paper_id not in human:
             left_out["no human review"] += 1
         elif pair := plant_two_flaws(paper.text, paper.paper_id, list(catalogue.values()), used, refusals, study.seed):
-            rows[paper.paper_id] = [item.place for item in pair]
+            rows[paper.paper_id] = [item.describe_edit() for item in pair]
         else:
             left_out["fewer than two families fit"] += 1
     if len(rows) < 2:
@@ -252,10 +261,10 @@ def _choose_papers(
 
 
 def _build_storing_steps(
-    job: Job, papers: Mapping[str, Paper], human: Mapping[str, Sequence[Review]], planted: Pairs,
+    job: Job, papers: Mapping[str, Paper], human: Mapping[str, Sequence[Review]], planted: PlantedTexts,
     references: Sequence[Review],
 ) -> list[Step]:  # fmt: skip
-    """Returns the steps that store a new edition: texts, human reviews, descriptions, and the sample with roles."""
+    """Returns the steps that store a new edition: texts, human reviews, descriptions, and the reviews' roles."""
     texts: list[Paper] = []
     roles: list[Role] = []
     reviews = list(references)
@@ -281,8 +290,8 @@ def _build_storing_steps(
     return [("put_papers", texts), ("put_reviews", reviews), ("add_draws", [draw]), ("add_sample", roles)]
 
 
-def _build_reference_reviews(planted: Pairs) -> Iterator[Review]:
-    """Yields the flaws' descriptions as human reviews of the texts, in the slots 1, 2, ... of each text."""
+def _build_reference_reviews(planted: PlantedTexts) -> Iterator[Review]:
+    """Yields the flaws' descriptions as human reviews, numbered from 1 for each text."""
     ring = find_papers_with_same_flaw({name: [item.flaw.name for item in row[:2]] for name, row in planted.items()})
     owner_of = {(other, flaw): paper for (paper, flaw), other in ring.items()}
     for name, row in planted.items():
@@ -300,9 +309,9 @@ def _build_reference_reviews(planted: Pairs) -> Iterator[Review]:
 
 
 def _write_scripted_reviews(
-    planted: Pairs, human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], scripts: Sequence[str]
+    planted: PlantedTexts, human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], scripts: Sequence[str]
 ) -> Iterator[Review]:
-    """Yields the reviews that *scripts* write of all texts."""
+    """Yields the review of each text by each of *scripts*, reviewers that the program plays by fixed rules."""
     for name, (f, g, _) in planted.items():
         pool = scripted.review_sentences([review.text or "" for review in human[name]])
         rest = [replace(f, flaw=flaw) for flaw in catalogue.values() if flaw.plain and flaw not in (f.flaw, g.flaw)]
@@ -316,9 +325,11 @@ def _write_scripted_reviews(
 
 
 def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
-    """Returns the results of each metric, and of the share of words in common, from the scores of *record*'s edition.
+    """Returns the reviewers' results under each metric, from the scores of the edition with planted flaws.
 
-    A paper counts for a reviewer only if all four texts of the paper have their scores.
+    The share of words that a review has in common with a flaw's description counts as one more metric. *record*: the
+    edition's record, as `plant_edition` returns it. A paper counts for a reviewer only if all four texts of the paper
+    have their scores.
     """
     store = ReadCopy(job.state, job.settings.edition.edition)
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["metric"] in METRICS]
@@ -336,7 +347,7 @@ def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     too_few: list[TooFew] = []
     for metric, by_candidate in values.items():
         scores = {name: read_flaw_scores(own, record) for name, own in by_candidate.items()}
-        true = compute_detection_rate(scores[SURE]) if scores.get(SURE) else None
+        true = compute_detection_rate(scores[CERTAIN_SCRIPT]) if scores.get(CERTAIN_SCRIPT) else None
         title = "Words in common" if metric == WORDS else find_recipe(metric).title
         for name in sorted(scores, key=lambda name: (is_control(name), name)):
             reviewer: TooFew = {"title": title, "candidate": name, "control": is_control(name)}
@@ -390,7 +401,7 @@ def read_flaw_scores(values: Values, record: Mapping[str, Any]) -> list[FlawScor
 
 
 def _mean_score_on_flaw(values: Values, text_id: str, paper: str, flaw: str, wordings: int) -> float | None:
-    """Returns the mean score of the review of a text on the descriptions of *flaw*; None if a score is missing."""
+    """Returns the mean score of a text's review on the descriptions of a paper's *flaw*; None if a score is missing."""
     own = [values.get((text_id, format_reference_id(text_id, paper, flaw, number))) for number in range(wordings)]
     known = [value for value in own if value is not None]
     return sum(known) / wordings if len(known) == wordings else None
@@ -399,9 +410,9 @@ def _mean_score_on_flaw(values: Values, text_id: str, paper: str, flaw: str, wor
 def _compute_word_shares(
     store: Store, writer: str, scored: Mapping[str, Values]
 ) -> dict[str, dict[tuple[str, str], float]]:
-    """Returns candidate → (text, reference) → share of the description's words in the review, for *scored* pairs.
+    """Returns candidate → (text, reference) → share of the reference's words that occur in the review of the text.
 
-    Candidates that lack judgments by *writer* are left out.
+    The pairs (text, reference) are those of *scored*. Candidates that lack judgments by *writer* are left out.
     """
     texts = {row["review_id"]: row["text"] for row in store.read(JUDGMENTS) if row["writer"] == writer}
     ids = {(review.candidate, review.paper_id): review.review_id for review in read_known_reviews(store, texts=False)
@@ -428,7 +439,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def is_control(candidate: str) -> bool:
-    """Whether *candidate* is the human baseline, a control or a script, not a model."""
+    """Whether *candidate* is the human baseline, a control, or a reviewer by fixed rules (a script); not a model."""
     return candidate == HUMAN or candidate in (*CONTROLS, *EXTRACTIVE) or scripted.is_script(candidate)
 
 
@@ -437,7 +448,7 @@ def _convert_test_to_row(test: PairedTest, holm: float | None = None) -> MeanWit
 
 
 def write_results(job: Job, study: FlawStudy, results: FlawResults) -> Path:
-    """Writes *results* next to the source's store, where its board finds them; returns the file."""
+    """Writes *results* next to the store of ``study.source``, where its board finds them; returns the file."""
     file = locate_results_file(Store(job.state, study.source))
     write_file(file, json.dumps(results, indent=1, allow_nan=False).encode())
     return file

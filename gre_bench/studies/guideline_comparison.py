@@ -38,7 +38,7 @@ from gre_bench.writing.writers import WriterContext, study_account
 class GuidelineJob:
     """A study that compares guidelines: its models, its conditions, and the papers to rate.
 
-    - *models*: names in the models file.
+    - *models*: names in the models file. *conditions*: names of variants of the prompt for reviews.
     - *papers*, *ratings*: files with the papers and the human ratings. Both may come from an *edition* instead.
     - *guidelines*: the user's own guidelines, name → file.
     - *limit*: how many papers to use, counted from the first; None means all.
@@ -64,7 +64,10 @@ class GuidelineJob:
 
 
 def compare_conditions(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder."""
+    """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder.
+
+    A condition is a variant of the prompt for reviews: with one guideline, or without any.
+    """
     material, chosen = load_papers_and_conditions(job)
     papers, asked_for = list(material.contents.items()), list(product(job.models, chosen))
     with run_within_budget(job.writer_context, make_study_folder(job.state, job.name, material.source)) as say:
@@ -92,7 +95,7 @@ def compare_given_reviews(name: str, reviews: Path, state: Path) -> dict[str, An
 
 
 def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
-    """Returns the papers of *job* with their human ratings, and the conditions.
+    """Returns the papers of *job* with their human ratings, and the conditions (variants of the prompt for reviews).
 
     Raises `SettingsError` or `SourceError` if the job cannot be done.
     """
@@ -111,7 +114,7 @@ def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Con
 
 
 def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns what a rating depends on besides the paper: the LM, a digest of its sampling, and the prompt."""
+    """Returns what a rating depends on besides the paper: the LM, a digest of its sampling options, and the prompt."""
     lm = examine.open_examiner_lm(model, job.writer_context)
     return {
         "writer": lm.writer.identity,

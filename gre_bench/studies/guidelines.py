@@ -97,7 +97,7 @@ def format_study_as_markdown(
 
 
 def format_rmse_reference(measure: RmseReference | None) -> list[str]:
-    """Returns lines with the reference values in *measure*, for comparison with an RMSE."""
+    """Returns lines that state the values in *measure* with which to compare an RMSE; [] for None."""
     if measure is None:
         return []
     lines = [
@@ -117,7 +117,7 @@ def format_marked_cell(line: RmseRow, column: str, lowest: tuple[str, str], seco
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
-    before, after = {1: lowest, 2: second}.get(line.best_rank(column) or 0, ("", ""))
+    before, after = {1: lowest, 2: second}.get(line.find_best_place(column) or 0, ("", ""))
     interval = "" if cell.low is None or cell.high is None else f" ({cell.low:.2f}, {cell.high:.2f})"
     return f"{before}{cell.value:.2f}{interval}{after}"
 
@@ -131,7 +131,10 @@ def format_closeness_cells(outcome: ConditionResult) -> list[str]:
 
 
 def yield_rating_rows(outcomes: Sequence[ConditionResult], measure: RmseReference | None) -> Iterable[list[str]]:
-    """Yields rows for the columns `GIVEN`: first the rounded human means, then a row for each of *outcomes*."""
+    """Yields table rows with the columns `GIVEN`: how often each rating occurs, and how the reviews are worded.
+
+    If *measure* is given, the first row counts the rounded human means. Then comes a row for each of *outcomes*.
+    """
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
     for outcome in outcomes:
@@ -167,7 +170,7 @@ def parse_rmse_reference(summary: Mapping[str, Any]) -> RmseReference | None:
 
 
 def make_study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
-    """Returns the folder of the study *name* under *state*, which is created if missing.
+    """Returns the folder of the study *name* under *state*; creates it if missing.
 
     *source*: digests that identify the study's material. Raises `SettingsError` for an unusable name, or if the folder
     has a study of other material.
@@ -280,7 +283,10 @@ def _flatten_outcome(tree: Mapping[str, Any], before: str = "") -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class RatedPapers:
-    """Papers to review: paper id → text, paper id → human ratings, and *source*, which identifies them."""
+    """Papers to review. *contents*: paper id → text. *human*: paper id → human ratings.
+
+    *source*: what identifies the papers and ratings, such as digests of files.
+    """
 
     contents: Mapping[str, str]
     human: Mapping[str, Sequence[float]]
@@ -344,7 +350,7 @@ def read_whole_texts(store: Store) -> dict[str, str]:
 
 
 def load_existing_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
-    """Returns the ratings in the reviews in *folder*, paper id → human ratings, and file name → digest.
+    """Returns three results from *folder*: the LMs' ratings, paper id → human ratings, and file name → digest.
 
     Raises `SourceError` for a missing or faulty file.
     """
@@ -366,8 +372,9 @@ def load_existing_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[f
 def load_conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
     """Returns the conditions called *names*; without names, ``none`` and a condition for each of *files*.
 
-    *files*: name → file with the user's guideline. Raises `SourceError` for a file that cannot be read, or whose rubric
-    is not a checklist of ten good and ten bad questions.
+    A condition is a variant of the prompt for reviews. *files*: name → file with the user's guideline. Raises
+    `SourceError` if a file cannot be read. Also raises it for a condition ``NAME+rubric`` if the guideline NAME is not
+    a checklist of ten good and ten bad questions.
     """
     texts = {}
     for name, path in files.items():

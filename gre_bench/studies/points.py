@@ -48,21 +48,23 @@ from gre_bench.tasks.backends import SignMetrics
 CRITICISM = OPENINGS[1]
 SCORES = ("own", "alone", "left_out")
 """The scores that come from a metric: a point's own information, and the two parts that it is the mean of."""
-BESIDE = ("words", "place", "criticism")
-"""Scores without a human review: number of words, position in the review, share of judgments that criticise."""
+SIMPLE_SCORES = ("words", "place", "criticism")
+"""Scores that need no other review: number of words, position in the review, share of judgments that criticise."""
 
 
 PointTexts = Sequence[Response]
-"""The texts that a point's scores need: its own judgments and, if its review has other points, the judgments of the
-whole review and of the review without the point. The last two are named as candidates by a digest of their content."""
+"""The texts that a point's scores need: its own judgments and, if its review has other points, two more texts.
+
+The two are the judgments of the whole review, and those of the review without the point. Their ids contain digests.
+"""
 
 
 def score_labelled_points(job: Job) -> dict[str, Any]:
-    """Scores the stored points, compares each score with each label, and returns the summary.
+    """Scores the stored points (remarks of reviews), compares each score with each label, and returns the summary.
 
     ``labels`` has an entry per label, with a row per score. A row has AUCs over all points and within papers, with 95%
-    intervals clustered by paper. Raises `SettingsError` if no metric of the settings is a PMI of judgments, and
-    `SourceError` if no points are stored.
+    intervals clustered by paper. Raises `SettingsError` if the settings have no metric that is a PMI of judgments and
+    needs no ASSW. Raises `SourceError` if no points are stored.
     """
     job = check_scoring_job(job)
     metrics = tuple(
@@ -137,7 +139,7 @@ def _plan_points(
 
 
 def _load_judgments_by_writer(store: Store) -> Mapping[str, dict[str, str]]:
-    """Returns id → writer → judgments; an id is a review's, or ``point:`` and a point's."""
+    """Returns id → writer → judgments. The id is a review's id, or ``point:`` followed by a point's id."""
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
         judged[row["review_id"]][row["writer"]] = row["text"]
@@ -158,7 +160,10 @@ def _load_human_responses(
 
 
 def _join_point_texts(points: Sequence[Point], written: Mapping[str, str | None], writer: str) -> dict[str, PointTexts]:
-    """Returns point id → its texts. *written*: ``point:`` and a point's id → the point's judgments by *writer*."""
+    """Returns point id → its texts (`PointTexts`).
+
+    *written*: ``point:`` followed by a point's id → the point's judgments by *writer*.
+    """
     groups: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for point in points:
         groups[point.group].append(point)
@@ -216,7 +221,7 @@ def _compute_simple_scores(
         lines = texts[point.point_id][0].judgments.get(writer, "").splitlines()
         criticised = sum(line.lstrip().startswith(CRITICISM) for line in lines) / max(1, len(lines))
         counts = float(len(point.text.split())), float(point.place), criticised
-        values[point.point_id] = dict(zip(BESIDE, counts, strict=True))
+        values[point.point_id] = dict(zip(SIMPLE_SCORES, counts, strict=True))
     return values
 
 
@@ -228,7 +233,7 @@ def _compare_with_label(
     labelled = [point for point in points if name in point.labels]
     compared = [point for point in labelled if all(point.point_id in scores for scores in values.values())]
     rows = []
-    for source, keys in ((None, BESIDE), *((metric, SCORES) for metric in values)):
+    for source, keys in ((None, SIMPLE_SCORES), *((metric, SCORES) for metric in values)):
         by_point = values[source] if source else beside
         for key in keys:
             numbers = [by_point[point.point_id][key] for point in compared]

@@ -1,9 +1,9 @@
-"""Measures how much a board would change if AI had written some of its human references, or if a reviewer were missing.
+"""Measures how much a board would change if AI had written some human references, or if a human reviewer were missing.
 
 A *stand-in* is an LM candidate whose review takes the place of a human reference, as if AI had written the reference.
-Each LM candidate is scored with the reviews of all other LM candidates as stand-ins. The scores of other human reviews
-on a reference show how AI-like the reference is. All these scores are stored paper by paper, so a study that was
-interrupted continues.
+Each LM candidate is scored with the reviews of all other LM candidates as stand-ins. A human reference is *AI-like* if
+LM candidates score high on it, compared with other human reviews. All these scores are stored paper by paper, so a
+study that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gre_bench.ranking.reference_dependence import (
     shifts_by_lm_likelihood,
     shifts_without_each_reviewer,
 )
-from gre_bench.reports.explanations import ScoreOrigin, find_score_origin
+from gre_bench.reports.explanations import ScoringRun, find_scoring_run
 from gre_bench.reports.signatures import headline_metric, shown_signatures
 from gre_bench.store import ReadCopy, Store
 from gre_bench.store.queries import LEADERBOARD, REFERENCE_LENGTHS, SAMPLE, SPANS_OF, STAND_INS, SignatureRow
@@ -54,12 +54,14 @@ def measure_reference_dependence(
 ) -> dict[str, Any]:
     """Returns how much a board depends on its references, for each of its signatures.
 
-    It tells up to which share of AI-written references two candidates keep their order. It also tells how ranks shift
-    if one human reviewer at a time is left out. An edition loaded from a release is only read, not scored.
+    Each report says up to which share of AI-written references two candidates keep their order. It also says how ranks
+    shift if one human reviewer at a time is left out. An edition loaded from a release is only read, not scored.
 
-    *metrics*: None: the headline metric. *likelihood*: a file with the likelihood that an LM wrote each reference.
-    *threshold*: the likelihood from which a reference counts as LM-written. Raises `SettingsError` without a human
-    baseline, or if the evaluation LM has changed, and `SourceError` for a faulty file.
+    *metrics*: None means only the headline metric. *likelihood*: a file with the likelihood that an LM wrote each
+    reference. *threshold*: the likelihood from which a reference counts as LM-written.
+
+    Raises `SettingsError` without a human baseline, or if the evaluation LM is not the one that scored the board.
+    Raises `SourceError` for a faulty file.
     """
     likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
@@ -91,15 +93,17 @@ def build_reference_report(
 ) -> dict[str, Any]:
     """Returns the report on one signature, from the scores in *store*; nothing is scored.
 
+    A stand-in is an LM candidate whose review takes the place of a human reference.
+
     - *line*: the sentence that the board shows; None if no candidate is scored on stand-ins.
-    - *orders*: one row per pair of LM candidates in `compute_tipping_points`: which of the two is ahead, and up to
-      which share of AI-written references. *trimmed*: their difference without the most AI-like references.
+    - *orders*: one row per two LM candidates (see `compute_tipping_points`): which is ahead, and up to which share of
+      AI-written references. *trimmed*: their difference without the most AI-like references.
     - *human*: why the human baseline has no row.
     - *likeness*: quantiles, over all references, of how AI-like they are.
     - *reviewers*: how far the ranked candidates' leads over the human baseline shift when one human reviewer at a time
       is left out.
     - *strata*: how far these leads shift with the likelihood that an LM wrote the reference.
-    - *unranked*: name of each other candidate → why the board does not rank it.
+    - *unranked*: candidate without a rank → why it has none; controls are left out.
     """
     pairs = read_scored_pairs(store.read, signature["signature_id"])
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
@@ -158,8 +162,9 @@ def yield_stand_in_cases(
 ) -> Iterator[tuple[str, Case]]:
     """Yields (author of the reference, case) for every two reviews of a paper by two LM candidates or by two people.
 
-    The case of a person's review has the review's id as its candidate. *everyone*: whether to also yield cases of
-    people's reviews scored on those of LM candidates. A review that the metric *recipe* cannot read has no case.
+    One of the two reviews is scored, and the other is its reference. If a person wrote the scored review, the case has
+    the review's id as its candidate. *everyone*: whether to also score people's reviews on those of LM candidates. A
+    review that the metric *recipe* cannot read has no case.
     """
     for entry in entries:
         humans = (entry.human, *entry.references)
@@ -190,7 +195,7 @@ def mean_score_at_lengths(case_spans: Sequence[SpanLogprob], lengths: Sequence[i
 
 def _score_missing_cases(store: Store, signature: SignatureRow) -> int:
     """Computes and stores missing scores of *signature*, in chunks of papers; returns how many are still missing."""
-    source = find_score_origin(store, signature, HUMAN, store.folder.parent.parent)
+    source = find_scoring_run(store, signature, HUMAN, store.folder.parent.parent)
     if not (due := _find_due_stand_in_cases(store, signature, source)):
         return 0
     with run_with_workers(source.job, "references") as (edition, workers, progress):
@@ -231,9 +236,12 @@ def _score_missing_cases(store: Store, signature: SignatureRow) -> int:
 
 
 def _find_due_stand_in_cases(
-    store: Store, signature: SignatureRow, source: ScoreOrigin
+    store: Store, signature: SignatureRow, source: ScoringRun
 ) -> dict[str, list[tuple[str, str, Case]]]:
-    """Returns paper → (author of the reference, id of the candidate's review, case), for cases without a score."""
+    """Returns paper → its cases that *store* does not have, as (author of the reference, id of the review, case).
+
+    The review is the scored one.
+    """
     recipe, scoring = find_recipe(signature["metric"]), source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
     entries = load_sample_entries(store, {}, None, assw_by, scoring.synopsis_of)
@@ -250,7 +258,7 @@ def _find_due_stand_in_cases(
     return due
 
 
-def require_same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: ScoreOrigin) -> str:
+def require_same_lm(key: str, signature: SignatureRow, sign: SignMetrics, source: ScoringRun) -> str:
     """Returns the evaluation LM's id; raises `SettingsError` unless the same LM and engine scored the board."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if find_recipe(signature["metric"]).synopsis == "assw" else None

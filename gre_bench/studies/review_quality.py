@@ -2,8 +2,9 @@
 
     notes → fields → points by rule → points by an LM → totals → Good, Middle, Bad → a guideline from each
 
-Each group is sampled. Reviews whose total cannot be computed are in no group. The method is from
-"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.
+A field is an entry of the venue's review form. A sample is drawn from each group. Reviews whose total cannot be
+computed are in no group. The method is from "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated
+Peer Review", appendix A.
 """
 
 from __future__ import annotations
@@ -102,10 +103,10 @@ def grade(job: QualityJob) -> dict[str, Any]:
 
 
 def estimate_grading_cost(job: QualityJob) -> dict[str, Any]:
-    """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
+    """Returns the estimated number and cost of the requests to the job's *judge* (an LM) that are still needed.
 
-    ``models`` has one row (see `estimate_request_cost`), or none without a judge. ``over_budget`` has one line for each
-    limit that may be exceeded.
+    Sends nothing. ``models`` has one row (see `estimate_request_cost`), or none without a judge. ``over_budget`` has
+    one line for each limit that may be exceeded.
     """
     reviews = load_fielded_reviews(job)
     rows = []
@@ -122,7 +123,7 @@ def estimate_grading_cost(job: QualityJob) -> dict[str, Any]:
 
 
 def _select_judgeable_reviews(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """Returns criterion → the reviews with all fields that it needs; empty if the job names no judge."""
+    """Returns criterion → the reviews with all form fields that the criterion needs; {} if the job has no judge LM."""
     if job.judge is None:
         return {}
     return {name: [review for review in reviews if not review.lacking(criterion.needs)]
@@ -130,7 +131,7 @@ def _select_judgeable_reviews(job: QualityJob, reviews: Sequence[FieldedReview])
 
 
 def load_fielded_reviews(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews in the job's notes, split into fields; raises `SourceError` if there are none."""
+    """Returns the human reviews in the job's notes, by field of the form; raises `SourceError` if there are none."""
     edition = edition_of(job.edition)
     venue = find_venue_entry(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)

@@ -1,7 +1,7 @@
 """Checks whether the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
 
-The two orders are those of the reviews x and y: log P(x) + log P(y | x) and log P(y) + log P(x | y). They are compared
-over all pairs of human reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. So the check
+For reviews x and y, the two orders give log P(x) + log P(y | x) and log P(y) + log P(x | y). They are compared for
+every two human reviews of a paper. GEM on all ordered pairs of reviews computes these log-probabilities. So the check
 scores these pairs with GEM and reads the stored log-probabilities.
 """
 

@@ -1,8 +1,8 @@
 """Fine-tunes an evaluation LM on judgments and writes the result into a folder (Xu et al. 2025, appendix E).
 
 The result is an adapter (LoRA, Hu et al. 2022) or the whole model. As in appendix E.1, the adapter by default has rank
-16, alpha 16 and no dropout, and changes all matrices of attention and feed-forward layers. The base is in 4 bits or, if
-4 bits are unavailable, not quantised.
+16, alpha 16 and no dropout, and changes all matrices of attention and feed-forward layers. The weights of its base
+model are in 4 bits or, if 4 bits are unavailable, not quantised.
 
 After an interruption, the same call of `fine_tune` continues the training. Once the training is complete, the same call
 returns the training record.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
-from gre_bench.core.pretrained import is_model_name, model_path, resolve_model_ref
+from gre_bench.core.pretrained import is_model_name, locate_model, resolve_model_ref
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import (
     ADAPTER_WEIGHTS,
@@ -66,7 +66,7 @@ def fine_tune(
     `LockedError`.
     """
     with record.claim_folder(folder):
-        start = _read_start_adapter(model_path(base, "lm"), settings)
+        start = _read_start_adapter(locate_model(base, "lm"), settings)
         base = resolve_model_ref(start.config[BASE], start.folder) if start else base
         weights = open_base(base, settings)
         if start and start.base_digest not in (None, weights.digest):
@@ -120,7 +120,7 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
     The dtype is float32 if the whole model is to be trained. The base of an adapter is opened in 4 bits or in the dtype
     of *settings*. Raises `LMError` if the model cannot be opened or trained.
     """
-    folder = model_path(folder, "lm")
+    folder = locate_model(folder, "lm")
     whole = settings.method == "full"
     quantisation = "none" if whole else settings.quantisation
     if quantisation == "auto":

@@ -1,5 +1,8 @@
 """Trains `cache-ngram`: the counts come from training papers, and all weights from validation papers.
 
+The model predicts a word by a weighted sum over sources, such as a trigram model and copying from earlier text. The
+*known text* is what a prediction is conditioned on, such as another review of the paper.
+
 Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation (Dempster et al.
 1977) fits the weights of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both
 fits maximise the likelihood of the validation papers' reviews, each given another review of the same paper.
@@ -29,8 +32,8 @@ from gre_bench.lm.ngram.segmentation import (
     NEWLINE,
     Alphabet,
     alphabet_of_python,
-    count_gaps_and_capitals,
     count_spelling_ngrams,
+    count_white_space_and_capitals,
     is_word,
     split_into_tokens,
 )
@@ -71,7 +74,7 @@ class HeldOutResults:
     The results are optimistic, because the weights of the model were fitted to the same papers.
 
     - *tokens*: the number of tokens of all reviews.
-    - *marginal*: the mean log-probability of a review without a known text, in nats.
+    - *marginal*: the mean log-probability of a review that is not conditioned on another text, in nats.
     - *same*, *other*: the mean pointwise mutual information (PMI) of a review with another review of the same paper,
       and with a review of another paper, in nats.
     - *auc*: the probability that a PMI within a paper is higher than a PMI between papers.
@@ -97,9 +100,8 @@ def train(
     """Trains a model on *papers*; returns the model and its results on *validation*.
 
     If *validation* is None, every sixth paper is used for validation and left out of the counts. The same papers and
-    *recipe* give the same model. *writers*: for each of *papers*, the writer of its judgments;
-    None: one writer wrote all.
-    Raises `SourceError` if there are too few papers, reviews or words.
+    *recipe* give the same model. *writers*: for each of *papers*, the writer of its judgments; None: one writer wrote
+    all. Raises `SourceError` if there are too few papers, reviews or words.
     """
     writers = writers or [""] * len(papers)
     if validation is None:
@@ -139,8 +141,8 @@ def evaluate_held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] 
     stranger = {
         index: own[(place + len(own) // 2) % len(own)] for own in of_writer.values() for place, index in enumerate(own)
     }
-    replies = [[model.read_reply(text) for text in paper] for paper in papers]
-    known = [[model.read_known(text) for text in paper] for paper in papers]
+    replies = [[model.compute_reply_parts(text) for text in paper] for paper in papers]
+    known = [[model.compute_known_text_effect(text) for text in paper] for paper in papers]
     logs: list[tuple[float, float, float]] = []
     for index, paper in enumerate(papers):
         strangers = known[stranger[index]]
@@ -194,7 +196,7 @@ def _build_model_parts(
         "papers_with": np.rint(shares * size).astype(np.int32),
         "lift": _compute_lift(coded, len(vocabulary)),
         **spellings,
-        **count_gaps_and_capitals(text for papers in writers for paper in papers for text in paper),
+        **count_white_space_and_capitals(text for papers in writers for paper in papers for text in paper),
         **count_backoff_ngrams(chain(*whole), len(vocabulary), fewest),
         **fit_shared_topics(whole, topical, recipe.topics),
     }
@@ -244,24 +246,24 @@ def _replace_config(model: CacheNgram, **changes: Any) -> CacheNgram:
 def _read_review_pairs(
     model: CacheNgram, papers: Papers
 ) -> tuple[list[tuple[str, str]], dict[str, ReplyParts], dict[str, KnownTextEffect | None]]:
-    """Returns the pairs of reviews to train on, and what *model* reads in each review.
+    """Returns all ordered pairs (known text, reply) of two reviews of one paper, and what *model* reads in each review.
 
-    *papers*: the reviews of each paper. Three results: all ordered pairs (known text, reply) of two reviews of one
-    paper; review → what is read in it as a reply; review → what is read in it as a known text, or None if it has no
-    word to copy.
+    The known text is what the prediction of the reply is conditioned on. *papers*: the reviews of each paper. The
+    second result is review → its parts as a reply. The third is review → its effect as a known text, which is None if
+    the review has no word to copy.
     """
     pairs = [pair for paper in papers for pair in permutations(paper, 2)]
-    replies = {text: model.read_reply(text) for paper in papers for text in paper}
-    return pairs, replies, {text: model.read_known(text) for text in replies}
+    replies = {text: model.compute_reply_parts(text) for paper in papers for text in paper}
+    return pairs, replies, {text: model.compute_known_text_effect(text) for text in replies}
 
 
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     """Returns a copy of *model* with the source weights that maximise the likelihood of *papers*.
 
-    First, the marginal weights are fitted, on each review alone. Then the conditional weights are fitted, on each
-    review given another.
+    First, the marginal weights are fitted: those for predicting a review alone. Then the conditional weights are
+    fitted: those for predicting a review given another review of the paper.
     """
-    replies = {text: model.read_reply(text) for paper in papers for text in paper}
+    replies = {text: model.compute_reply_parts(text) for paper in papers for text in paper}
     terms = [
         _compute_token_probabilities(reply, *model.marginal_terms(reply.text, reply.trigram, reply.unknown))
         for reply in replies.values()
@@ -277,9 +279,9 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
 
 
 def _compute_token_probabilities(reply: ReplyParts, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Returns P(token) by each source, shape (sources, tokens), up to a factor for each token.
+    """Returns P(token) by each source, shape (sources, tokens); each token's values are divided by their maximum.
 
-    *whole* and *unknown* are P(word) and P(unknown word) by each source.
+    *whole*: P(the token's word) by each source. *unknown*: P(a word outside the vocabulary) by each source.
     """
     with np.errstate(divide="ignore"):
         logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
@@ -311,7 +313,7 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
     from scipy.optimize import minimize
 
     pairs, replies, known = _read_review_pairs(model, papers)
-    features = {text: model.known_text.features(model.read(text)).astype(np.float32) for text in replies}
+    features = {text: model.known_text.features(model.tokenize(text)).astype(np.float32) for text in replies}
     copies = {(x, y): _compute_other_sources(model, replies[y], given) for x, y in set(pairs) if (given := known[x])}
     share = model.conditional_weights[1]
 
@@ -344,7 +346,7 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
 def _compute_other_sources(
     model: CacheNgram, reply: ReplyParts, known: KnownTextEffect
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two arrays of probabilities of the tokens of *reply*, which do not depend on the feature weights.
+    """Returns two arrays with a probability for each token of *reply*; neither depends on the feature weights.
 
     The first is the weighted sum over all sources except the reweighted trigram model. The second treats the token as
     an unknown word: P(unknown word) by the plain trigram model times P(spelling).

@@ -65,9 +65,9 @@ class JudgedPaper:
 class Example:
     """A tokenised conversation: token ids, and the weight of each token's loss; the first weight has no effect.
 
-    *group*: in contrastive training, two indices: of the paper with its metric, and of the reply. The latter is -1 if
-    the reply is predicted without a review. *wrong*: whether the reply is predicted from a rival (see `choose_rivals`).
-    A wrong example serves for comparison only; the LM is not trained to predict its reply.
+    *group*: in contrastive training, a pair (index of the paper and metric, index of the reply). The reply's index is
+    -1 if the reply is predicted without a review. *wrong*: whether the reply is predicted from a rival (see
+    `choose_rivals`). A wrong example serves for comparison only; the LM is not trained to predict its reply.
     """
 
     ids: tuple[int, ...]
@@ -91,7 +91,7 @@ def build_review_predictions(reviews: Sequence[str], synopsis: str | None) -> li
 
 
 def choose_rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
-    """Returns for each of *papers* the judgments of *count* texts that are not reviews of it.
+    """Returns the rivals of each of *papers*: the judgments of *count* texts that are not reviews of the paper.
 
     The texts are hard to distinguish from the paper's own reviews. They are reviews of the `_NEAR` papers with the most
     similar words (cosine of TF-IDF); their judgments are by the same writers, and their length is similar. If *count*
@@ -150,12 +150,12 @@ def build_training_predictions(
     ascii_fold: bool = False,
     others: int = 0,
 ) -> tuple[list[Prediction], Counter[str], list[tuple[int, bool]]]:
-    """Returns predictions (nine for each paper and metric), reason → number of papers left out, and places.
+    """Returns predictions, reason → number of papers left out, and for each prediction a pair (index, from a rival).
 
-    A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form*,
-    *ascii_fold*: how the texts are prepared. *others*: the number of rivals (`choose_rivals`) from which each review is
-    also predicted. There is one place per prediction: the index of its paper and metric together, and whether it
-    is predicted from a rival.
+    A paper and a metric together have one index, and nine predictions without rivals. A paper needs three reviews with
+    judgments. If it has more, three of them are sampled by *seed*. *form*, *ascii_fold*: how the texts are prepared.
+    *others*: the number of rivals, texts that are not reviews of the paper, from which each review is also predicted
+    (`choose_rivals`).
     """
     made: list[Prediction] = []
     places: list[tuple[int, bool]] = []
@@ -257,8 +257,8 @@ def build_batches(
 ) -> list[list[Example]]:
     """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.
 
-    The last batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours* is true, each batch holds
-    consecutive examples instead. In contrastive training, each holds all examples of one paper and metric, whatever
+    One batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours* is true, each batch holds
+    consecutive examples instead. In contrastive training, a batch holds all examples of one paper and metric, whatever
     *size* is.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")

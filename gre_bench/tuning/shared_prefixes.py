@@ -1,8 +1,9 @@
 """Computes the loss of conversations with common prefixes, reading each shared token only once.
 
-The nine conversations about a paper share the system prompt, the synopsis and the given reviews. They are merged into a
-trie (`gre_bench.lm.engine.packs`), which has about 1.6 times fewer tokens, or 2.5 times fewer with abstracts. The loss
-and its gradient are the same as if each conversation were read alone, up to the order of floating-point sums.
+The nine conversations about a paper share the system prompt and the synopsis. Two that predict from the same review
+share this review, too. The conversations are merged into a trie (`gre_bench.lm.engine.packs`), which has about 1.6
+times fewer tokens, or 2.5 times fewer with abstracts. The loss and its gradient are the same as if each conversation
+were read alone, up to the order of floating-point sums.
 
 Two functions define their own gradients: the attention over the trie, and the output layer (head) with its
 cross-entropy. For these functions, autograd would spend more time on storing and copying than on the matrix products.
@@ -78,10 +79,10 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
     """Returns `summed_loss` of the right examples in *batch*, plus *weight* times a contrastive loss.
 
-    An example is right unless it is marked ``wrong``. For each right example, the contrastive loss is −log softmax(log
-    P / *temperature*) among itself and the wrong examples of its group. The mean of this loss is multiplied by the
-    number of trained tokens, so that dividing by this number turns both losses into means. The contrastive loss of a
-    batch without wrong examples is 0.
+    An example is right unless it is marked ``wrong``. If its group has wrong examples, its contrastive loss is −log
+    softmax(log P / *temperature*) among itself and these. The mean of this loss is multiplied by the number of trained
+    tokens, so that dividing by this number turns both losses into means. The contrastive loss of a batch without wrong
+    examples is 0.
     """
     read = _run_batch(model, batch)
     totals = torch.zeros(len(batch), device=read.hidden.device).index_add(0, read.owner, _compute_log_probs(read))
@@ -147,14 +148,14 @@ def _run_batch(model: nn.Module, batch: Sequence[Example]) -> _BatchOutput:
     trie = TokenTrie(conversations)
     pack = trie.pack(0, len(trie))
     device = next(model.parameters()).device
-    layout = list(zip(pack.own, pack.seen(), strict=True))
+    layout = list(zip(pack.own_ranges, pack.list_visible_key_ranges(), strict=True))
     base = unwrap_adapter(model)
     hidden = base.get_decoder()(
         input_ids=torch.tensor(pack.ids, device=device)[None],
         position_ids=torch.tensor(pack.depths, device=device)[None], use_cache=False, layout=layout,
     ).last_hidden_state[0]  # fmt: skip
     rows, row_of = np.unique(pack.rows, return_inverse=True)
-    owner = np.repeat(np.arange(len(batch)), trie.sizes)[pack.slots]
+    owner = np.repeat(np.arange(len(batch)), trie.sizes)[pack.logprob_indices]
     rows, *others = (torch.tensor(each, device=device) for each in (rows, row_of, pack.targets, owner))
     return _BatchOutput(base, hidden[rows], *others)
 

@@ -99,15 +99,15 @@ def train(
                 rate = learning_rate(settings, run.position.step, planned)
                 loss, norm = run.take_step(step, rate)
                 done = run.position.step + 1
-                run.refuse_no_number(loss, f"the loss at step {done}")
-                run.refuse_no_number(norm, f"the norm of the gradient at step {done}")
+                run.require_finite(loss, f"the loss at step {done}")
+                run.require_finite(norm, f"the norm of the gradient at step {done}")
                 measured = None
                 if held_out and _is_due_after_step(done, planned, settings.evaluate_every):
                     measured = run.mean_loss(held_out, f"the held-out loss after step {done}")
                 if saved := _is_due_after_step(done, planned, settings.save_every):
                     for name, parameter in trained_parameters(model).items():
                         if not parameter.isfinite().all():
-                            run.refuse_no_number(math.nan, f"weight {name} after step {done}")
+                            run.require_finite(math.nan, f"weight {name} after step {done}")
                     # Even finite weights may be so large that the loss on this step's examples is not finite.
                     if measured is None:
                         run.mean_loss(step[0], f"the loss after step {done}")
@@ -210,7 +210,7 @@ class _Run:
             mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(
                 map(sum_trained_weights, batches)
             )
-        self.refuse_no_number(mean, name)
+        self.require_finite(mean, name)
         return mean
 
     def _summed_loss(self, batch: Sequence[Example]) -> Tensor:
@@ -222,7 +222,7 @@ class _Run:
             )
         return shared_prefixes.summed_loss(self.model, batch)
 
-    def refuse_no_number(self, value: float, name: str) -> None:
+    def require_finite(self, value: float, name: str) -> None:
         if math.isfinite(value):
             return
         kept = self.folder / record.CHECKPOINT

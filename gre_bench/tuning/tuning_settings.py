@@ -100,14 +100,14 @@ class TuningSettings(BaseModel):
         return metrics
 
     @model_validator(mode="after")
-    def _check_contrast_settings(self) -> Self:
+    def _check_contrastive_training_settings(self) -> Self:
         if self.contrast and not (self.share_prefixes and self.learnt == "reply"):
             raise PydanticCustomError("contrast", "contrast needs share_prefixes=true and learnt=reply; set both")
         return self
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The settings by name, as a training record states them; contrast's settings only if contrast is used."""
+        """The settings by name, as a training record states them; those of contrastive training only if it is used."""
         values = self.model_dump(mode="json")
         return {name: values[name] for name in values if self.contrast or not name.startswith("contrast")}
 

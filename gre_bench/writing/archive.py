@@ -32,7 +32,7 @@ from gre_bench.core.whole_files import convert_os_errors, flush_to_disk, hold_fi
 FORMAT = 1
 ROOM_BYTES = 2**16
 """Reserved on disk before a request is sent; a reply of about ten thousand tokens fits."""
-BESIDE = ".beside"
+TEMPORARY_SUFFIX = ".beside"
 _FIELDS = {field.name for field in fields(Completion)}
 
 
@@ -72,7 +72,7 @@ class ReplyArchive:
                 return None
 
     def set_aside(self, request: str) -> None:
-        """Renames the entry of *request*, so that the next call repeats the request; the old reply stays on disk."""
+        """Renames the entry of *request*, so that the archive no longer has a reply to it; the file stays on disk."""
         path = self._entry_path(request)
         with convert_os_errors(self._owner), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
@@ -85,7 +85,7 @@ class ReplyArchive:
         written = datetime.now(UTC).isoformat(timespec="seconds")
         entry = {"format": FORMAT, "request": request, "written": written, "reply": kept, "sha256": digest(kept)}
         path = self._entry_path(request)
-        beside = path.with_suffix(BESIDE)
+        beside = path.with_suffix(TEMPORARY_SUFFIX)
         with convert_os_errors(self._owner):
             self._make_folder(path)
             with open(_open_for_overwriting(beside), "w", encoding="utf-8") as file:
@@ -103,7 +103,7 @@ class ReplyArchive:
         Another thread or process with the same request waits, and then finds the reply in the archive.
         """
         path = self._entry_path(request)
-        beside = path.with_suffix(BESIDE)
+        beside = path.with_suffix(TEMPORARY_SUFFIX)
         with convert_os_errors(self._owner):
             self._make_folder(path)
         with hold_file_lock(path.with_suffix(".asking"), self._owner, remove=True):

@@ -18,7 +18,7 @@ from typing import Literal
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained import model_path
+from gre_bench.core.pretrained import locate_model
 from gre_bench.core.records import Chat, Paper
 
 OverLong = Literal["refuse", "truncate"]
@@ -54,7 +54,7 @@ def choose_token_counter(model: Model) -> tuple[Counter, str]:
     """Returns a token counter for *model*, and a text that says how it counts; raises `LMError` for a bad tokenizer."""
     if model.tokenizer is None:
         return estimate_token_range, "estimated from characters"
-    encode = _load_token_counter(model_path(Path(model.tokenizer), "lm"))
+    encode = _load_token_counter(locate_model(Path(model.tokenizer), "lm"))
     return (lambda text: TokenRange(length := encode(text), length)), f"counted by the tokenizer of {model.tokenizer}"
 
 
@@ -68,7 +68,10 @@ def tokens_left_for_prompt(model: Model, reply: int) -> int | None:
 
 
 def judge_fit(tokens: TokenRange, left: int | None) -> Verdict:
-    """Returns whether *tokens* fit into *left* tokens: ``may_not_fit`` if only the lower end of the range does."""
+    """Returns whether *tokens* fit into *left* tokens; ``may_not_fit`` if its *fewest* do and its *most* do not.
+
+    Returns ``unknown`` if *left* is None.
+    """
     if left is None:
         return "unknown"
     return "fits" if tokens.most <= left else "does_not_fit" if tokens.fewest > left else "may_not_fit"

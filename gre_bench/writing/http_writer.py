@@ -1,8 +1,9 @@
 """A writer that sends chats to a real LM: any OpenAI-compatible chat endpoint.
 
 A request is retried only after a transient fault (`gre_bench.http.lm_requests`), with the delay that the endpoint asks
-for. After a bounded number of attempts, the writer returns a `Completion` that is not final. The whole batch stops
-after a fault that would affect every chat: a refused key, an unknown model, a dead endpoint.
+for. After a bounded number of attempts, the writer returns a `Completion` that is not final: it is not archived, so a
+later run sends the request again. The whole batch stops after a fault that would affect every chat: a refused key, an
+unknown model, a dead endpoint.
 
 A chat whose reply is in the archive is not sent. Every final reply is archived before `write` returns. Each request
 first waits for the endpoint's rate limiter, and is then counted in the budget. When the budget reaches a limit, the
@@ -105,7 +106,7 @@ class HttpWriter:
                     lambda item: self._get_or_request_reply(item[0], item[1], sampling, client, gate),
                     due.items(),
                     self.retry_policy.concurrency,
-                    lambda: gate.stop(unanswered_request("interrupted").reply),
+                    lambda: gate.stop_and_get_result(unanswered_request("interrupted").reply),
                 )
                 replies |= zip(due, fresh, strict=True)
             if gate.bound is not None:
@@ -142,7 +143,7 @@ class HttpWriter:
             with self.archive.lock_request(request):
                 return self.archive.get(request) or self._request_reply(request, chat, sampling, client, gate)
         except StoreError as error:
-            gate.stop(reply := unanswered_request(str(error)).reply)
+            gate.stop_and_get_result(reply := unanswered_request(str(error)).reply)
             return reply
 
     def _request_reply(
@@ -166,13 +167,13 @@ class HttpWriter:
                     if budget and not enter(budget.count_request(chat, sampling, gate.over)):
                         break
                 except BudgetReached as bound:
-                    return gate.stop(unanswered_request(str(bound)).reply, bound)
+                    return gate.stop_and_get_result(unanswered_request(str(bound)).reply, bound)
                 began = time.monotonic()
                 answer = self._send_request(chat, sampling, client)
                 seconds = time.monotonic() - began
                 second_empty, empty = empty, empty or answer.reply.outcome == "empty"
                 again = answer.again and not (second_empty and answer.reply.outcome == "empty")
-                wait_s = self.retry_policy.wait(attempt, answer.wait_s) if again else None
+                wait_s = self.retry_policy.compute_wait_s(attempt, answer.wait_s) if again else None
                 with _stop_on_store_error(gate):
                     if wait_s is None:
                         self.archive.put(request, answer.reply)
@@ -180,11 +181,11 @@ class HttpWriter:
                     if budget:
                         budget.record_spending(chat, answer.reply, seconds)
             if self.rate_limiter:
-                self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
+                self.rate_limiter.correct_tokens(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
             if answer.stop:
-                gate.stop(answer.reply)
+                gate.stop_and_get_result(answer.reply)
             if not again:
-                gate.count(lost=False)
+                gate.count_outcome(lost=False)
             if not again or (wait_s is None and answer.reply.final):
                 return answer.reply
             if wait_s is None:
@@ -199,8 +200,8 @@ class HttpWriter:
         too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if too_long else f"gave up after {attempt + 1} attempts"
         reply = replace(answer.reply, detail=shorten_to_one_line(f"{why}: {answer.reply.detail}"))
-        if gate.count(lost=True):
-            gate.stop(reply)
+        if gate.count_outcome(lost=True):
+            gate.stop_and_get_result(reply)
         return reply
 
     def _send_request(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
@@ -253,7 +254,7 @@ def _stop_on_store_error(gate: BatchGate[Completion]) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        gate.stop(unanswered_request(str(error)).reply)
+        gate.stop_and_get_result(unanswered_request(str(error)).reply)
 
 
 def _build_messages(chat: Chat) -> list[dict[str, str]]:

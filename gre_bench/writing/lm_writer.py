@@ -31,7 +31,7 @@ PROMPTS: Mapping[str, tuple[str, ...]] = {
     "rephrase": ("rephrase",),
     "elongation": ("summary_strengths", "summary_weaknesses"),
 }
-"""Task → the prompts for an LM (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
+"""Perturbation → the names of its prompts for an LM (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
 
 LONGEST_SUMMARY = 60
 
@@ -77,7 +77,7 @@ class LMTextWriter:
     def chat_of(self, task: str) -> Callable[[str], Chat]:
         return self.condition.chat if task == "review" and self.condition else partial(build_paper_chat, task)
 
-    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
+    def write_judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
         chats = [fill_prompt(self.prompts["judgments"][0], review=text) for _, text in reviews]
         return self._write_with_retries(
             [item for item, _ in reviews],
@@ -85,13 +85,13 @@ class LMTextWriter:
             [_refuse_echoes_and_loops(chat, replies.require_judgments) for chat in chats],
         )
 
-    def assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
+    def write_assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
         return self._write_texts_of_papers("assw", papers, lambda text: assw_text(*replies.parse_assw(text)))
 
-    def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
+    def write_reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
         return self._write_texts_of_papers("review", papers, lambda text: text)
 
-    def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
+    def write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         return change_applicable_items(task, items, partial(self._write_perturbed_reviews, task))
 
     def _write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
@@ -177,18 +177,20 @@ class LMTextWriter:
     def _request_texts(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[WrittenText]:
-        """Sends *chats* to the LM and returns the replies. *items*: their ids. *reads*: the functions that parse them.
+        """Sends *chats* to the LM and returns the parsed replies.
+
+        *items*: the ids of the results. *reads*: for each chat, the function that parses its reply.
 
         If the writer was opened with ``again``, a chat whose archived reply is unparsable is sent again.
         """
         answers = self.writer.write(chats, sampling)
-        results = [_parse_written(*parts) for parts in zip(items, answers, reads, strict=True)]
+        results = [_parse_reply(*parts) for parts in zip(items, answers, reads, strict=True)]
         useless = [index for index, item in enumerate(results) if item.outcome == "unparsable" and item.archived]
         if useless and getattr(self.writer, "again", False):
             self.writer.set_aside([chats[index] for index in useless], sampling)  # pyrefly: ignore
             answers = self.writer.write([chats[index] for index in useless], sampling)
             for index, reply in zip(useless, answers, strict=True):
-                results[index] = _parse_written(items[index], reply, reads[index])
+                results[index] = _parse_reply(items[index], reply, reads[index])
         return results
 
 
@@ -229,7 +231,10 @@ def build_paper_chat(task: str, paper: str) -> Chat:
 
 
 def _join_opening_summaries(item: PerturbationInput, strengths: WrittenText, weaknesses: WrittenText) -> WrittenText:
-    """Returns *item* with both summaries and the sum of their tokens, or the reason why a summary could not be made."""
+    """Returns the review *item* with both summaries added, and the sum of the summaries' token counts.
+
+    If a summary could not be made, returns that summary's result, which says why.
+    """
 
     def add_token_counts(first: int | None, second: int | None) -> int | None:
         return None if first is None or second is None else first + second
@@ -247,7 +252,7 @@ def _join_opening_summaries(item: PerturbationInput, strengths: WrittenText, wea
     )
 
 
-def _parse_written(item: str, reply: Completion, read: Callable[[str], str]) -> WrittenText:
+def _parse_reply(item: str, reply: Completion, read: Callable[[str], str]) -> WrittenText:
     more = {name: getattr(reply, name) for name in ("thinking", "prompt_tokens", "reply_tokens", "archived")}
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return WrittenText(item, None, reply.outcome, reply.detail, reply.final, **more)

@@ -54,17 +54,17 @@ class RateLimiter:
         Yields False if the event *over* was set first; the request must then not be sent.
         """
         with ExitStack() as slot:
-            yield self._take_slot(slot, over) and not over.wait(self._add_to_debts(1, tokens))
+            yield self._lock_free_slot(slot, over) and not over.wait(self._add_to_debts(1, tokens))
 
-    def add(self, tokens: int) -> None:
-        """Corrects the debt by *tokens*: a request's actual number of tokens minus the number counted before it."""
+    def correct_tokens(self, tokens: int) -> None:
+        """Corrects the count of tokens by *tokens*: a request's actual number minus the number counted before it."""
         if self.limits.tokens_per_minute:
             self._add_to_debts(0, tokens)
 
     def delay_requests(self, seconds: float) -> None:
         self._add_to_debts(0, 0, seconds)
 
-    def _take_slot(self, slot: ExitStack, over: threading.Event) -> bool:
+    def _lock_free_slot(self, slot: ExitStack, over: threading.Event) -> bool:
         """Waits for a free slot file and locks it until *slot* closes; returns False once the event *over* is set."""
         while not over.is_set():
             first = random.randrange(self.concurrency)
@@ -79,15 +79,16 @@ class RateLimiter:
     def _add_to_debts(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
         """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
-        The result is the larger of the two debts before the addition. *at_least_s*: the least debt for requests after
-        the addition. If the machine's clock is set back, the debts last longer; if it is set forward, they end early.
+        The result is the larger of the two debts before the addition. *at_least_s*: the debt from requests is at least
+        this many seconds after the addition. If the machine's clock is set back, the debts last longer; if it is set
+        forward, they end early.
         """
         with convert_os_errors(self._owner), hold_file_lock(self.folder / "pace.json", self._owner) as handle:
             now, known = time.time(), _parse_debts(os.pread(handle, 4096, 0))
             passed = max(0.0, now - known["at"])
             owed = {name: max(0.0, known[name] - passed) for name in ("requests", "tokens")}
             before = max(owed.values())
-            per_request, per_token = self.limits.seconds
+            per_request, per_token = self.limits.compute_least_seconds()
             owed["requests"] = max(owed["requests"] + requests * per_request, at_least_s)
             owed["tokens"] = max(0.0, owed["tokens"] + tokens * per_token)
             content = json.dumps({"at": now, **owed}).encode()

@@ -1,8 +1,9 @@
-"""The spend log, which gets one line before each request to an LM and one after its answer; and the budget of an LM.
+"""The spend log of the requests to LMs, and the budget of an LM.
 
-Lines are only appended, never changed. The log is next to the reply archive, and all processes that use the same state
-share it. If a process is killed, its requests stay counted, in `Spent.unanswered`, but the cost of their answers is
-unknown. Each line ends with a checksum (CRC-32), by which damaged lines are detected.
+The log gets one line before each request and one after its answer. Lines are only appended, never changed. The log is
+next to the reply archive, and all processes that use the same state share it. If a process is killed, its requests stay
+counted, in `Spent.unanswered`, but the cost of their answers is unknown. Each line ends with a checksum (CRC-32), by
+which damaged lines are detected.
 
 The limits of a budget are checked before each request, and the cost is recorded after the answer. The number of
 requests never exceeds its limit. The tokens and the cost of requests in flight are estimated, so the total exceeds its
@@ -78,8 +79,9 @@ class SpendLog:
     """The spend log in the file *path*. Each query first reads the lines added since the last query.
 
     `damaged` counts the unreadable lines; no total includes them. `in_flight` holds the estimated tokens and cost of
-    this process's requests that have no answer yet. Code that changes it must hold the condition `settled`, and notify
-    that condition when an answer arrives. All methods raise `StoreError` if the file cannot be read or written.
+    this process's requests that have no answer yet. Code that changes `in_flight` must hold `settled`, a
+    `threading.Condition`, and notify it when an answer arrives. All methods raise `StoreError` if the file cannot be
+    read or written.
     """
 
     def __init__(self, path: Path):
@@ -95,7 +97,7 @@ class SpendLog:
     def spent(self, account: str, model: str | None = None) -> Spent:
         """Returns what *account* has spent on *model*; if *model* is None, only the hours of the account's runs."""
         with self._own:
-            self._catch_up()
+            self._read_new_lines()
             return Spent() + self._known.get((account, model), Spent())
 
     def spent_on_all_models(self, account: str) -> Spent:
@@ -108,12 +110,12 @@ class SpendLog:
     @property
     def accounts(self) -> set[str]:
         with self._own:
-            self._catch_up()
+            self._read_new_lines()
             return {account for account, _ in self._known}
 
     def models(self, account: str) -> dict[str, Spent]:
         with self._own:
-            self._catch_up()
+            self._read_new_lines()
             return {model: Spent() + spent for (owner, model), spent in sorted(self._known.items(), key=repr)
                     if owner == account and model is not None}  # fmt: skip
 
@@ -128,7 +130,7 @@ class SpendLog:
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
         with self._own, convert_os_errors(self._owner), hold_file_lock(self.path, self._owner) as handle:
-            self._catch_up()
+            self._read_new_lines()
             if allowed:
                 allowed()
             line = json.dumps(entry | {"crc": _checksum_entry(entry)}).encode() + b"\n"
@@ -141,7 +143,7 @@ class SpendLog:
             if event == "answered":
                 os.fdatasync(handle)
 
-    def _catch_up(self) -> None:
+    def _read_new_lines(self) -> None:
         """Reads the complete lines that were added since the last read, and updates the totals."""
         with convert_os_errors(self._owner):
             try:
@@ -198,7 +200,7 @@ ANSWERED = frozenset({"ok", "cut", "empty"})
 """Outcomes of requests that the LM answered, possibly with an empty text."""
 
 SETTLE_S = 1.0
-"""A request that waits for those in flight checks at least this often, in seconds, whether the batch was stopped."""
+"""The most seconds between two checks whether the batch was stopped, while a request waits for others in flight."""
 
 _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens",
           "usd": "USD", "hours": "hours"}  # fmt: skip
@@ -244,7 +246,7 @@ class ModelBudget:
         """
         log = self.spend_log
         with log.settled:
-            while self._is_full_only_with_in_flight() and not over.is_set():
+            while self._is_limit_reached_only_with_in_flight() and not over.is_set():
                 log.settled.wait(SETTLE_S)
             sent = []
             if not over.is_set():
@@ -284,7 +286,7 @@ class ModelBudget:
         check_budget_limits(self.budget, of_run, self.account)
         check_budget_limits(self._own, of_model, self.account, self.model.name)
 
-    def _is_full_only_with_in_flight(self) -> bool:
+    def _is_limit_reached_only_with_in_flight(self) -> bool:
         """Whether the spending reaches a limit only if requests in flight are counted."""
         try:
             self._check_limits()

@@ -38,8 +38,8 @@ WRITERS: Mapping[str, type[HttpWriter]] = {"openai": HttpWriter, "inspect": Insp
 RATE_LIMITERS = "endpoints"
 """The folder, in the state's folder, that holds the rate limiters; all requests to an endpoint share one limiter."""
 
-STUDIES = "studies"
-"""The account for work that belongs neither to an edition nor to a named study."""
+DEFAULT_ACCOUNT = "studies"
+"""The account of the spend log for work that belongs neither to an edition nor to a named study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class WriterContext:
     models: Path | None = None
     again: bool = False
     domain: str = PEER_REVIEW
-    account: str = STUDIES
+    account: str = DEFAULT_ACCOUNT
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     sampling: Mapping[str, Mapping[str, float | int | str]] = field(default_factory=dict)
     over_long: OverLong = "refuse"
@@ -75,7 +75,7 @@ class WriterContext:
 
 def study_account(kind: str, name: str) -> str:
     """Returns ``studies/KIND/NAME``, a study's account; no edition's key contains a slash."""
-    return f"{STUDIES}/{kind}/{name}"
+    return f"{DEFAULT_ACCOUNT}/{kind}/{name}"
 
 
 def is_rule(name: str) -> bool:
@@ -85,8 +85,8 @@ def is_rule(name: str) -> bool:
 def find_writer_register(name: str | None) -> Register | None:
     """Returns the register of the texts that the rule *name*, a writer of judgments, was trained on.
 
-    *name* may also be a rule's identity. Returns None for LMs and people, which this program did not train. The
-    register of an earlier version of the rule is unknown.
+    *name* may also be a rule's identity. Returns None for LMs and people, which this program did not train. For an
+    earlier version of the rule, returns a register without entries that says why they are unknown.
     """
     if name in (RULE, RULE_JUDGMENTS):
         return read_register(INCLUDED[RULE_JUDGMENTS], RULE_JUDGMENTS)
@@ -104,10 +104,10 @@ def writes_reviews(name: str, writer_context: WriterContext) -> bool:
 class TextWriter(Protocol):
     """A writer, by rule or with an LM. Each method except `identity` returns one result for each item, in order.
 
-    - `judgments` takes pairs (review id, text of the review).
-    - `assw` returns, for each paper, the strengths and weaknesses that its authors state.
-    - `changed` applies the perturbation *task* to each review, and returns the whole text with the item's key as its
-      id.
+    - `write_judgments` takes pairs (review id, text of the review).
+    - `write_assw` returns, for each paper, the strengths and weaknesses that its authors state.
+    - `write_perturbed_reviews` applies the perturbation *task* to each review, and returns the whole changed review;
+      the result's id is the item's key.
     - `identity` returns one line that names everything that determines the texts of a task, for use in signatures.
 
     If a text could not be made, the result holds the code of a `PerturbationError` or the outcome of the LM's reply
@@ -116,13 +116,13 @@ class TextWriter(Protocol):
 
     def identity(self, task: str) -> str: ...
 
-    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]: ...
+    def write_judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]: ...
 
-    def assw(self, papers: Sequence[Paper]) -> list[WrittenText]: ...
+    def write_assw(self, papers: Sequence[Paper]) -> list[WrittenText]: ...
 
-    def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]: ...
+    def write_reviews(self, papers: Sequence[Paper]) -> list[WrittenText]: ...
 
-    def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]: ...
+    def write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]: ...
 
 
 def open_text_writer(name: str, writer_context: WriterContext) -> TextWriter:

@@ -59,8 +59,8 @@ class Plain:
         return float(idf) ** self.model.config["idf_exponent"]
 
     def logprob(self, x: str, text: str) -> float:
-        model, reply = self.model, self.model.read_reply(text)
-        rows = model.known_text.features(model.read(x)).tolist()
+        model, reply = self.model, self.model.compute_reply_parts(text)
+        rows = model.known_text.features(model.tokenize(x)).tolist()
         boosts = [model.config["boosts"][feature] for feature in FEATURES]
         factors = [
             math.exp(sum(value * boost for value, boost in zip(row, boosts, strict=True) if value)) for row in rows

@@ -35,7 +35,7 @@ from gre_bench.lm.opening import open_lm
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.pipeline.training import judged_papers
 from gre_bench.stats.auc import compute_auc
-from gre_bench.stats.effects import effect
+from gre_bench.stats.effects import compute_effect_size
 from gre_bench.store import Store
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.synopsis import assw_of, assw_text
@@ -159,7 +159,7 @@ def main() -> None:
             losses = " / ".join(f"{-each.mean():.1f}" for each in totals.T)
             line = f"{len(papers)} papers, −log P {losses}, AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})"
             for change, answer in zip(("half", "synopsis"), changed, strict=False):
-                d = effect((same - alone).tolist(), (answer - alone).tolist(), ids, resamples=1000, seed=0)
+                d = compute_effect_size((same - alone).tolist(), (answer - alone).tolist(), ids, resamples=1000, seed=0)
                 line += f", d {change} {d.value:+.2f} ({d.low:+.2f}, {d.high:+.2f})"
             scores = np.stack([same - alone, strange - alone], axis=1)
             if name in first:

@@ -32,7 +32,7 @@ from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN
 from gre_bench.metrics.scoring import MetricWork
 from gre_bench.pipeline.planning import load_sample_entries
-from gre_bench.reports.explanations import find_score_origin
+from gre_bench.reports.explanations import find_scoring_run
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.intervals import paired_test
 from gre_bench.stats.reference_shares import find_tipping_share, measure_ai_likeness, trim_ai_like_references
@@ -65,7 +65,7 @@ class BoardScores:
     def __init__(self, state: Path, edition: str, metric: str):
         store = ReadCopy(state, edition)
         (signature,) = shown_signatures(store, [metric])
-        source, recipe = find_score_origin(store, signature, HUMAN, state), find_recipe(metric)
+        source, recipe = find_scoring_run(store, signature, HUMAN, state), find_recipe(metric)
         entries = load_sample_entries(store, {}, None, None, source.settings.scoring.synopsis_of)
         cases = list(yield_stand_in_cases(entries, recipe, signature["writer"], signature["form"], everyone=True))
         work = MetricWork(metric, signature["signature_id"], tuple(case for _, case in cases))

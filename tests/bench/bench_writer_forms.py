@@ -30,7 +30,7 @@ from gre_bench.lm.ngram.segmentation import split_into_tokens
 from gre_bench.perturbations import edits
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.stats.auc import compute_auc
-from gre_bench.stats.effects import effect
+from gre_bench.stats.effects import compute_effect_size
 from gre_bench.writing.rules.judgments import WRITER, judgments_of
 from gre_bench.writing.rules.writer import summarise_stances
 from tests.bench.bench_choosing import gain
@@ -118,11 +118,11 @@ def main() -> None:
             same, other, alone, *after = totals.T
             same, other = same - alone, other - alone
             auc = compute_auc(same.tolist(), ids, other.tolist(), ids)
-            d = effect(other.tolist(), same.tolist(), ids, resamples=500).value
+            d = compute_effect_size(other.tolist(), same.tolist(), ids, resamples=500).value
             line = f"AUC {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f}), d {d:.2f}, pairs {(same > other).mean():.3f}, "
             line += f"same {same.mean():+.1f}, other {other.mean():+.1f}, {tokens:.0f} tokens, {lines:.1f} lines"
             for change, answer in zip(changes, after, strict=True):
-                moved = effect(same.tolist(), (answer - alone).tolist(), ids, resamples=500)
+                moved = compute_effect_size(same.tolist(), (answer - alone).tolist(), ids, resamples=500)
                 line += f"; {change} {moved.value:+.2f} ({moved.low:+.2f}, {moved.high:+.2f})"
             scores = np.stack([same, other], axis=1)
             if title in first:

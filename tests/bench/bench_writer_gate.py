@@ -28,7 +28,7 @@ import pandas as pd
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.stats.auc import compute_auc
-from gre_bench.stats.effects import effect
+from gre_bench.stats.effects import compute_effect_size
 from gre_bench.store import Store
 from gre_bench.writing.rules.extractive import write_extractive_review
 from gre_bench.writing.rules.synopsis import assw_of, assw_text
@@ -55,7 +55,7 @@ def pmi(lm: CacheNgram, ys: Sequence[str], xs: Sequence[str], synopsis: str | No
 
 
 def format_effect(scores: np.ndarray, ids: list[str], column: int) -> str:
-    d = effect(scores[:, 0].tolist(), scores[:, column].tolist(), ids, resamples=2000)
+    d = compute_effect_size(scores[:, 0].tolist(), scores[:, column].tolist(), ids, resamples=2000)
     return f"d {d.value:+.2f} ({d.low:+.2f}, {d.high:+.2f})"
 
 

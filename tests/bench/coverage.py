@@ -19,7 +19,7 @@ from scipy import stats as scipy_stats
 
 from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.correlation import compare_correlations, correlate, correlate_within_groups, partial_correlation
-from gre_bench.stats.effects import effect, effect_at_length
+from gre_bench.stats.effects import compute_effect_size, effect_at_length
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test, student_test
 from gre_bench.stats.length import contrast_at_length, error_by_paper, estimate_length_slope, length_controlled_means
 from gre_bench.stats.ranks import rank_intervals
@@ -86,7 +86,7 @@ def auc(random: np.random.Generator, papers: int, share: float, tails: str) -> d
 def effects(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
     before, after = draw_scores(random, 2, papers, share, tails, BEFORE_AFTER)
     shift, spread = -0.4, 1.1
-    found = effect(before, shift + spread * after, np.repeat(np.arange(papers), 2), resamples=1000)
+    found = compute_effect_size(before, shift + spread * after, np.repeat(np.arange(papers), 2), resamples=1000)
     truth = shift / math.sqrt((1 + spread**2) / 2)
     return {
         "d, flat, 95%": float(found.flat_low <= truth <= found.flat_high),

@@ -31,7 +31,7 @@ class NullSettings(EvaluationLMSettings):
     backend: str = "null"
 
     @property
-    def elsewhere(self) -> bool:
+    def runs_in_server(self) -> bool:
         return True
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.catalogs.models import Model, load, names_by_alias
+from gre_bench.catalogs.models import Model, load, map_aliases_to_names
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Sampling
 from tests.one_line import one_line
@@ -47,7 +47,7 @@ def test_what_is_stated_of_a_model_names_its_source():
 
 
 def test_an_alias_means_one_model_however_it_is_written(tmp_path):
-    known = names_by_alias()
+    known = map_aliases_to_names()
     assert known["gpt-4o-2024-05-13"] == known["openai/gpt-4o"] == "openai/gpt-4o"
     assert known["orca-13b"] == "open-orca/openorca-platypus2-13b"
     assert set(known.values()) == set(load())

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.checks import doctor
-from gre_bench.checks.dry_run import estimate
+from gre_bench.checks.dry_run import estimate_refresh_cost
 from gre_bench.core import settings
 from gre_bench.lm.weights import Accelerator, Torch
 from gre_bench.pipeline.refreshing import refresh
@@ -198,10 +198,10 @@ def test_a_disk_that_is_nearly_full_or_too_small_for_the_edition_is_told(tmp_pat
 def test_a_run_adds_no_more_to_the_disk_than_was_said_and_then_only_what_is_new(tmp_path):
     use(OverlapLM())
     wanted = demo()
-    said = doctor.bytes_needed(wanted, tmp_path)
+    said = doctor.estimate_bytes_needed(wanted, tmp_path)
     run(tmp_path)
     taken = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
-    assert 0 < taken < said and doctor.bytes_needed(wanted, tmp_path) < said
+    assert 0 < taken < said and doctor.estimate_bytes_needed(wanted, tmp_path) < said
 
 
 def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
@@ -381,7 +381,7 @@ def test_a_dry_run_counts_what_does_not_fit_and_the_run_sends_none_of_it(tmp_pat
         chosen = with_context(tmp_path, server, "context = 2500")
         scratch = tmp_path / "scratch"
         scratch.mkdir()
-        (row,) = estimate(Job(chosen, tmp_path / "state"), scratch)["fit"]
+        (row,) = estimate_refresh_cost(Job(chosen, tmp_path / "state"), scratch)["fit"]
         assert server.count == 0 and row["papers"] == 16
         assert row["fits"] + row["may_not_fit"] + row["does_not_fit"] == 16 and row["does_not_fit"]
         summary = refresh(Job(chosen, tmp_path / "state"))

@@ -10,7 +10,7 @@ import pytest
 from gre_bench.core.records import Signature
 from gre_bench.core.settings import load
 from gre_bench.pipeline import validation_records
-from gre_bench.pipeline.validation_records import expected_verdicts, format_gate_decision, read_verdicts
+from gre_bench.pipeline.validation_records import format_gate_decision, predict_verdicts, read_verdicts
 from tests.cli.calling import shown
 from tests.flows.making_boards import records
 
@@ -83,14 +83,14 @@ def test_a_verdict_means_one_thing_to_the_gate(verdict, unvalidated, does):
 )
 def test_a_record_counts_for_its_evaluation_lm_and_writer_only(tmp_path, override, verdict):
     settings = load(None, ("writing.judgments=rule", override, "scoring.metrics=['gem']"))
-    assert [row["verdict"] for row in expected_verdicts(settings, tmp_path)] == [verdict]
+    assert [row["verdict"] for row in predict_verdicts(settings, tmp_path)] == [verdict]
 
 
 def test_what_is_expected_by_name_is_what_the_signature_says_and_no_record_is_said(tmp_path, known):
     settings = load(None, ("writing.judgments=rule", "scoring.metrics=['gem']"))
     board = [Signature(**json.loads(file.read_text())["signature"]) for file in known.rglob("*.json")]
     (failed,) = (row for row in read_verdicts(tmp_path, "ICLR-2025", board) if row["verdict"] == "fail")
-    assert expected_verdicts(settings, tmp_path) == [{name: failed[name] for name in ("metric", "verdict", "detail")}]
+    assert predict_verdicts(settings, tmp_path) == [{name: failed[name] for name in ("metric", "verdict", "detail")}]
     shutil.rmtree(known)
-    assert [row["verdict"] for row in expected_verdicts(settings, tmp_path)] == ["missing"]
+    assert [row["verdict"] for row in predict_verdicts(settings, tmp_path)] == ["missing"]
     assert {row["verdict"] for row in read_verdicts(tmp_path, "ICLR-2025", board)} == {"missing"}

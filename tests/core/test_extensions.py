@@ -43,7 +43,7 @@ def test_a_metric_of_a_package_is_known_after_those_of_the_program_with_its_spec
     metrics = installed(given="given_metrics:GIVEN", other="given_metrics:OTHER")
     assert list(metrics) == [*metrics.own, "given", "given_specific", "other"] and len(metrics) == len(list(metrics))
     assert find_recipe("given").title == "Given" and find_recipe("given_specific").formula == "specific"
-    assert ScoringSettings(metrics=("given",)).with_chance == ("given", "given_specific")
+    assert ScoringSettings(metrics=("given",)).metrics_and_specific_forms == ("given", "given_specific")
     with pytest.raises(ValueError, match=r"no metric 'givn'; did you mean given\?"):
         ScoringSettings(metrics=("givn",))
     with pytest.raises(ValueError, match=r"no metric 'number_share'; is the package that has it missing\? known: bert"):

@@ -105,7 +105,7 @@ def test_the_sampling_of_a_roster_is_sent_and_is_part_of_the_writers_identity(tm
             open_text_writer("b/two", WriterContext(tmp_path / "replies", models, sampling=sampling))
             for sampling in ({}, {"b/two": {"temperature": 0.7, "max_tokens": 123}})
         )
-        own.judgments([("r1", "The paper is good. It lacks a baseline.")])
+        own.write_judgments([("r1", "The paper is good. It lacks a baseline.")])
         assert (server.requests[0]["temperature"], server.requests[0]["max_tokens"]) == (0.7, 123)
     assert plain.identity("review") != own.identity("review")
     assert own.identity("judgments") != plain.identity("judgments")

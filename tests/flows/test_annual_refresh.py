@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from gre_bench.checks.dry_run import estimate
+from gre_bench.checks.dry_run import estimate_refresh_cost
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, SpanError
 from gre_bench.core.records import Prediction
@@ -188,7 +188,7 @@ def test_a_candidate_added_brings_the_human_baseline_and_one_planned_on_other_pa
 
 def test_a_pilot_is_part_of_the_full_run_and_a_dry_run_tells_what_is_left_and_changes_nothing(tmp_path):
     def dry(**asked):
-        return estimate(Job(demo(), tmp_path / "state", **asked), Path(mkdtemp(dir=tmp_path)))
+        return estimate_refresh_cost(Job(demo(), tmp_path / "state", **asked), Path(mkdtemp(dir=tmp_path)))
 
     state, scores = (
         tmp_path / "state",

@@ -70,7 +70,7 @@ def test_whatever_the_service_does_the_snapshot_is_the_same(tmp_path, undisturbe
         summary = fetched(loopback.v2, tmp_path)
         assert triggered[name], "nothing happened"
         if name in ("edits", "readers"):
-            ids = content_of(opened(summary).reviewed())
+            ids = content_of(opened(summary).list_notes_as_counted())
             assert ids == content_of(NOTES), "an edit after the rebuttal changes nothing of a review that counts"
             assert summary["counts"].get("reviews_before_rebuttal", 0) == (name == "edits")
         else:
@@ -231,7 +231,7 @@ def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path)
         summary = fetched(loopback.v2, tmp_path)
         assert loopback.counts["edits"] == 2
     snapshot = opened(summary)
-    reviews = read_notes(snapshot.reviewed(), find_venue_entry("SAMPLE", 2026)).reviews
+    reviews = read_notes(snapshot.list_notes_as_counted(), find_venue_entry("SAMPLE", 2026)).reviews
     texts = {review.review_id: review.text for review in reviews}
     assert "said before" in texts["s01-r1"] and "said in time" in texts["s02-r1"]
     assert any("said after" in json.dumps(note) for note in snapshot.notes())
@@ -252,7 +252,7 @@ def test_an_edit_of_only_readers_takes_no_word_and_no_rating_and_brings_no_pdf(t
             store.edit(note, rebuttal + 1000, **freed)
             store.edit(note, rebuttal + 2000, remark="said after")
         snapshot = opened(fetched(loopback.v2, tmp_path))
-    told = read_notes(snapshot.reviewed(), find_venue_entry("SAMPLE", 2026)).reviews
+    told = read_notes(snapshot.list_notes_as_counted(), find_venue_entry("SAMPLE", 2026)).reviews
     assert told == read_notes(NOTES, find_venue_entry("SAMPLE", 2026)).reviews
     assert snapshot.papers()["s01"]["pdf_version_status"] == "submitted"
 

@@ -19,7 +19,7 @@ from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
 from gre_bench.pipeline.validation_records import find_validation_record
-from gre_bench.stats.effects import effect
+from gre_bench.stats.effects import compute_effect_size
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.studies.symmetry import check_symmetry
@@ -84,7 +84,7 @@ def test_every_pair_of_every_change_is_scored_or_excluded_and_effects_are_those_
         order by h.paper_id, h.reference_id""",
     )
     before, after, papers = zip(*rows, strict=True)
-    expected = effect(before, after, papers, resamples=400, seed=0)
+    expected = compute_effect_size(before, after, papers, resamples=400, seed=0)
     row = found["gem", "sentence_deletion"]
     assert (row["d"], row["low"], row["high"]) == pytest.approx((expected.value, expected.low, expected.high))
     assert (row["pairs"], row["papers"]) == (12, 6)

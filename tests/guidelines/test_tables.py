@@ -18,4 +18,4 @@ from gre_bench.guidelines.rmse_tables import RmseCell, RmseRow
 )
 def test_the_lowest_rmse_of_a_row_is_first_and_the_next_different_one_second(values, ranks):
     row = RmseRow(("model",), {column: RmseCell(value) for column, value in values.items()})
-    assert {column: row.best_rank(column) for column in ranks} == ranks
+    assert {column: row.find_best_place(column) for column in ranks} == ranks

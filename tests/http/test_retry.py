@@ -39,7 +39,7 @@ PATIENCES = st.builds(
 
 @given(PATIENCES, st.integers(0, 20))
 def test_waits_double_with_jitter_up_to_the_longest(retry_policy, attempt):
-    seconds = retry_policy.wait(attempt)
+    seconds = retry_policy.compute_wait_s(attempt)
     full = min(retry_policy.longest_wait_s, retry_policy.first_wait_s * 2**attempt)
     assert (seconds is None) == (attempt + 1 >= retry_policy.attempts)
     assert seconds is None or full / 2 <= seconds <= full
@@ -47,8 +47,10 @@ def test_waits_double_with_jitter_up_to_the_longest(retry_policy, attempt):
 
 @given(PATIENCES, st.floats(0, 400))
 def test_a_stated_wait_is_honoured_up_to_the_longest_and_never_cut_short(retry_policy, stated):
-    seconds = retry_policy.wait(0, stated)
+    seconds = retry_policy.compute_wait_s(0, stated)
     assert (seconds is None) == (retry_policy.attempts == 1 or stated > retry_policy.longest_wait_s)
     assert seconds is None or stated <= seconds <= stated + retry_policy.first_wait_s / 2
     for waited in ((2,), (0, 5.0)):
-        assert len({RetryPolicy().wait(*waited) for _ in range(50)}) > 40, "those turned away together come back so"
+        assert len({RetryPolicy().compute_wait_s(*waited) for _ in range(50)}) > 40, (
+            "those turned away together come back so"
+        )

@@ -16,15 +16,19 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm.ngram.backoff import CopyModel, compute_earlier_copy_probability, compute_probability_of_continuations
+from gre_bench.lm.ngram.backoff import (
+    CopyModel,
+    compute_probability_of_continuations,
+    compute_probability_of_copies_within_reply,
+)
 from gre_bench.lm.ngram.cache_ngram import CacheNgram, strip_ending
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
     GapAndCapitalModel,
     SpellingModel,
     alphabet_of_python,
-    count_gaps_and_capitals,
     count_spelling_ngrams,
+    count_white_space_and_capitals,
     split_into_token_texts,
     split_into_tokens,
 )
@@ -98,7 +102,7 @@ def test_a_stem_loses_one_ending_and_keeps_four_letters(word: str, root: str) ->
 
 def test_copying_follows_the_table() -> None:
     words, weights = np.array([5, 6, 5, 7, 5]), np.array([1.0, 2.0, 1.0, 0.0, 1.0])
-    np.testing.assert_allclose(compute_earlier_copy_probability(words, weights), [np.nan, 0, 1 / 3, 0, 2 / 4])
+    np.testing.assert_allclose(compute_probability_of_copies_within_reply(words, weights), [np.nan, 0, 1 / 3, 0, 2 / 4])
     np.testing.assert_allclose(compute_probability_of_continuations(words, 2), [np.nan, np.nan, np.nan, 0, np.nan])
     known = CopyModel(np.array([5, 6, 5, 9]), np.array([1.0, 2.0, 1.0, 4.0]), 2)
     np.testing.assert_allclose(known.compute_copy_probability(words), [2 / 8, 2 / 8, 2 / 8, 0, 2 / 8])
@@ -138,7 +142,7 @@ def test_spellings_of_all_words_sum_to_one() -> None:
 
 @pytest.mark.parametrize("before", ["", "a", ".", "\n"])
 def test_gaps_and_capitals_of_a_token_sum_to_one(before: str) -> None:
-    form = GapAndCapitalModel(count_gaps_and_capitals(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
+    form = GapAndCapitalModel(count_white_space_and_capitals(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
     place = len(split_into_tokens(before).words) - 1
     for after in ("ab", "a", ".", "\n", ""):
         written = {"".join(letters) for letters in itertools.product(*({letter, letter.upper()} for letter in after))}
@@ -166,12 +170,12 @@ def test_all_short_texts_together_approach_one_from_below(tiny, x, synopsis):
 @pytest.mark.parametrize("start", ["", "The reviewer", "the qwe zyx the", "The reviewer appreciates the clear", "a,\n"])
 def test_after_any_start_the_next_tokens_sum_to_one(model, start, x, synopsis):
     source = "\n".join(text for text in (synopsis, x) if text is not None)
-    known = model.read_known(source)
+    known = model.compute_known_text_effect(source)
     place = len(split_into_tokens(start).words) - 1
     told, spelled = 0.0, 0.0
     unlisted = {word for text in (start, source) for word in split_into_tokens(text).words} - set(model.vocabulary)
     for word in [*model.vocabulary[1:], *sorted(unlisted)]:
-        reply = model.read_reply(f"{start} {word}")
+        reply = model.compute_reply_parts(f"{start} {word}")
         told += math.exp((model.token_logprobs(reply, known) - reply.form)[place])
         spelled += math.exp(reply.spelling[place])
         if known is None:
@@ -182,7 +186,7 @@ def test_after_any_start_the_next_tokens_sum_to_one(model, start, x, synopsis):
 
 
 def test_a_word_outside_the_vocabulary_is_spelled_with_the_share_that_words_have_of_such_tokens(model) -> None:
-    spelling = model.read_reply("qzxqz .").spelling
+    spelling = model.compute_reply_parts("qzxqz .").spelling
     share = model.config["word_share"]
     assert spelling[0] == pytest.approx(math.log(share) + model._speller.logprobs(["qzxqz"])[0])
     assert math.exp(spelling[1]) == pytest.approx((1 - share) / model.alphabet.mark)

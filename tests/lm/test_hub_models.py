@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from gre_bench.core.errors import LMError, ServiceDown, SettingsError, SourceError
-from gre_bench.core.pretrained import model_path, resolve_model_ref
+from gre_bench.core.pretrained import locate_model, resolve_model_ref
 from gre_bench.core.settings import load_recorded_settings
 from gre_bench.lm.opening import check_model_is_local, open_lm
 from tests.cli.calling import call
@@ -76,7 +76,7 @@ def test_a_model_of_the_hub_is_fetched_once_without_its_code_and_scores_by_its_p
     lm = open_lm(evaluation_lm())  # the server is gone
     assert lm.identity.name == NAME and str(evaluation_lm().folder) == NAME
     assert lm.identity.digest == open_lm(evaluation_lm(str(llama3))).identity.digest
-    folder = model_path(Path(NAME), "lm")
+    folder = locate_model(Path(NAME), "lm")
     assert cache in folder.parents
     (folder / "config.json").unlink()
     with one_line("not whole", f"models get {NAME}", kind=LMError):
@@ -146,6 +146,6 @@ def test_a_model_without_a_revision_is_told_how_to_name_one(tmp_path):
 
 def test_another_kind_of_model_does_not_come_from_the_hub():
     with one_line("belongs into evaluation_lm.folder", kind=LMError):
-        model_path(Path(NAME), "embedder")
+        locate_model(Path(NAME), "embedder")
     with one_line("needs another backend", kind=SettingsError):
         check_model_is_local(load_recorded_settings({}, (f"evaluation_lm.folder={NAME}",)).evaluation_lm)

@@ -64,7 +64,7 @@ def test_packs_read_each_token_once_and_answer_each_question_once(asked, budget)
     packs = trie.packs(budget)
     assert np.concatenate([pack.ids for pack in packs]).tolist() == trie.ids.tolist()
     assert max(len(pack.ids) for pack in packs) <= budget
-    assert sorted(np.concatenate([pack.slots for pack in packs]).tolist()) == list(range(sum(trie.sizes)))
+    assert sorted(np.concatenate([pack.logprob_indices for pack in packs]).tolist()) == list(range(sum(trie.sizes)))
 
 
 @given(conversations(), st.integers(1, 40))
@@ -77,7 +77,7 @@ def test_in_any_packs_each_token_attends_to_its_ancestors_and_to_itself(asked, b
         assert pack.kept == len(kept)
         keys = [*kept, *range(pack.start, pack.stop)]
         seen: list[list[int]] = [[] for _ in range(pack.start, pack.stop)]
-        for start, stop in pack.own:
+        for start, stop in pack.own_ranges:
             for token in range(start, stop):
                 seen[token] += keys[pack.kept + start : pack.kept + token + 1]
         for link in pack.links:

@@ -32,7 +32,7 @@ from gre_bench.core.pretrained import (
     find_pretrained_by_folder,
     find_pretrained_model,
     load_pretrained_models,
-    model_path,
+    locate_model,
     resolve_model_ref,
 )
 from gre_bench.core.records import Prediction
@@ -167,7 +167,7 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
     with pytest.raises(
         LMError, match=r"tiny in \S+ (is not whole|was made from an outdated).*; run: gre-bench models get tiny"
     ):
-        model_path(Path("tiny"), "embedder")
+        locate_model(Path("tiny"), "embedder")
     said: list[str] = []
     found = fetch(carried, said)
     assert found["made"] and found["digest"] == digest and "made anew" in said[0] and left(place) == ["tiny"]
@@ -210,10 +210,10 @@ def test_killed_at_any_step_there_is_the_whole_model_or_none_and_the_next_get_cl
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     if (place / "tiny").exists():
         old = there == "damaged" and (step, when) != ("all is written", "after")
-        fault = cached_model(carried[1]).fault(thorough=True)
+        fault = cached_model(carried[1]).find_fault(thorough=True)
         assert fault is None or (old and fault == "config.json was changed")
     assert fetch(carried)["digest"] and left(place) == ["tiny"]
-    assert cached_model(carried[1]).fault(thorough=True) is None
+    assert cached_model(carried[1]).find_fault(thorough=True) is None
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -486,7 +486,7 @@ LM_NAMED, EMBEDDER_NAMED = "evaluation_lm.folder=smollm2-135m", "embedder.folder
      "smollm2-135m is not on this machine .*; run: gre-bench models get smollm2-135m"),
     (lambda: open_embedder(load(None, ("embedder.backend=sentence-transformers", EMBEDDER_NAMED)).embedder),
      "minilm-l6-v2 is not on this machine .*; run: gre-bench models get minilm-l6-v2"),
-    (lambda: model_path(Path("minilm-l6-v2"), "lm"),
+    (lambda: locate_model(Path("minilm-l6-v2"), "lm"),
      "minilm-l6-v2 is an embedder, not an evaluation LM; it belongs into embedder.folder"),
     (lambda: open_lm(load(None, (LM_NAMED,)).evaluation_lm),
      "smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"),

@@ -183,9 +183,9 @@ def test_a_server_that_is_down_is_not_asked_for_each_conversation(folder: Path) 
     waits: list[int] = []
 
     class Counted(RetryPolicy):
-        def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
+        def compute_wait_s(self, attempt: int, stated_s: float | None = None) -> float | None:
             waits.append(attempt)
-            return super().wait(attempt, stated_s)
+            return super().compute_wait_s(attempt, stated_s)
 
     lm._client.retry_policy = Counted(attempts=3, timeout_s=60.0, first_wait_s=0.02)
     many = [Prediction(X, None, f"The reviewer suggests {n}.") for n in range(40)]

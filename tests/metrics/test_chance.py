@@ -188,8 +188,8 @@ def test_every_gem_has_a_specific_form_which_settings_plan_beside_it_unless_chan
     specific = {name for name, recipe in METRICS.items() if recipe.formula == "specific"}
     assert specific == {f"{name}_specific" for name, recipe in METRICS.items() if recipe.formula == "pmi"}
     asked = ScoringSettings(metrics=("gem", "bleu", "gem_specific", "gem_raw"))
-    assert asked.with_chance == ("gem", "bleu", "gem_specific", "gem_raw", "gem_raw_specific")
-    assert ScoringSettings(metrics=("gem", "bleu"), chance=False).with_chance == ("gem", "bleu")
+    assert asked.metrics_and_specific_forms == ("gem", "bleu", "gem_specific", "gem_raw", "gem_raw_specific")
+    assert ScoringSettings(metrics=("gem", "bleu"), chance=False).metrics_and_specific_forms == ("gem", "bleu")
 
 
 def test_the_signature_of_a_score_above_chance_tells_the_rule_and_the_seed():

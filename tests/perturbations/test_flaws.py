@@ -66,7 +66,9 @@ def test_a_planted_text_differs_at_the_recorded_place_only_and_is_described_by_j
         assert planted.text != text
         assert planted.text[: planted.start] == text[: planted.start]
         assert planted.text[planted.new_end :] == text[planted.end :]
-        assert planted.place["before"] == sha256(text) and planted.place["after"] == sha256(planted.text)
+        assert planted.describe_edit()["before"] == sha256(text) and planted.describe_edit()["after"] == sha256(
+            planted.text
+        )
         assert planted.end - planted.start <= (1600 if kind.family == "omission" else 20)
         assert plant_flaw(kind, text, key) == planted
         assert kind.family != "omission" or not re.search(kind.find, planted.text)

@@ -11,7 +11,7 @@ from gre_bench.core.errors import PerturbationError
 from gre_bench.core.judgments import is_judgment
 from gre_bench.core.records import digest
 from gre_bench.perturbations.by_name import (
-    GRADED,
+    HARM_DEGREES,
     PERTURBATIONS,
     apply_perturbation,
     check_applicable,
@@ -63,7 +63,7 @@ def test_blanks_are_no_lines_and_cost_no_time(harm, blanks):
 
 
 def test_degrees_are_changes_of_certificates_alone():
-    assert len(GRADED) == len(HARMS) * len(DEGREES) and not GRADED.keys() & set(PERTURBATIONS)
+    assert len(HARM_DEGREES) == len(HARMS) * len(DEGREES) and not HARM_DEGREES.keys() & set(PERTURBATIONS)
     assert find_perturbation("garbling-30").title == "Garbling, 30%"
     assert perturbed_candidate_name("garbling-30", "judgments") == "human~garbling-30~judgments"
     with pytest.raises(PerturbationError, match="copying-30.*no abstract"):

@@ -63,7 +63,7 @@ def test_every_review_of_the_form_has_its_four_sections(rows):
 @pytest.mark.parametrize("name", ["rule", "rule-2"])
 def test_a_rephrasing_by_rule_leaves_as_many_judgments_to_be_found(rows, name):
     found = materials(rows, "review")[:60]
-    written = RuleTextWriter(name).changed("rephrase", found)
+    written = RuleTextWriter(name).write_perturbed_reviews("rephrase", found)
     before = sum(len(judgments_of(one.text).splitlines()) for one in found)
     after = sum(len(judgments_of(one.text or "").splitlines()) for one in written)
     assert 0.9 < after / before < 1.05
@@ -72,6 +72,6 @@ def test_a_rephrasing_by_rule_leaves_as_many_judgments_to_be_found(rows, name):
 
 def test_a_completion_by_rule_brings_the_length_back(rows):
     found = materials(rows, "review")
-    written = RuleTextWriter("rule").changed("completion", found)
+    written = RuleTextWriter("rule").write_perturbed_reviews("completion", found)
     shares = [len((one.text or "").split()) / len(item.text.split()) for one, item in zip(written, found, strict=True)]
     assert 0.85 < mean(shares) < 1.15

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.checks.dry_run import estimate
+from gre_bench.checks.dry_run import estimate_refresh_cost
 from gre_bench.core.controls import GENERIC, OTHER_PAPER
 from gre_bench.core.records import HUMAN
 from gre_bench.pipeline.runs.job import Job
@@ -137,11 +137,11 @@ def test_tests_against_chance_are_of_the_one_family_of_the_board(state):
 def test_the_plan_and_the_dry_run_count_what_is_scored_by_chance(tmp_path):
     use(OverlapLM())
     job = Job(demo(*ON), tmp_path / "state")
-    found = estimate(job, tmp_path / "scratch")
+    found = estimate_refresh_cost(job, tmp_path / "scratch")
     pairs = {row["metric"]: row["planned"] for row in found["metrics"]}
     assert pairs == {"gem": 96, "gem_specific": 96, "gem_s_abstract": 96, "gem_s_abstract_specific": 96}
     assert found["due"] == sum(pairs.values())
-    off = estimate(Job(demo(ON[1]), tmp_path / "state"), tmp_path / "other")
+    off = estimate_refresh_cost(Job(demo(ON[1]), tmp_path / "state"), tmp_path / "other")
     assert {row["metric"] for row in off["metrics"]} == {"gem", "gem_s_abstract"}
 
 

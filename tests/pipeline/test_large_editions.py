@@ -245,7 +245,7 @@ def test_texts_of_papers_in_a_release_are_the_same_however_many_are_sorted_at_on
 
 def test_pages_of_papers_are_the_same_however_many_are_written_at_once(tmp_path, monkeypatch):
     refreshed(tmp_path)
-    folders, asked, rows = [], [], paper_pages.rows
+    folders, asked, rows = [], [], paper_pages.run_page_query
 
     def counted(connection, query, **parameters):
         asked.append(len(parameters.get("papers", ())))
@@ -253,7 +253,7 @@ def test_pages_of_papers_are_the_same_however_many_are_written_at_once(tmp_path,
 
     for count in (1000, 4):
         monkeypatch.setattr(paper_pages, "AT_ONCE", count)
-        monkeypatch.setattr(paper_pages, "rows", counted)
+        monkeypatch.setattr(paper_pages, "run_page_query", counted)
         folders.append(
             publish_edition(Store(tmp_path, EDITION), open_release_store(tmp_path, EDITION), again=True).folder
         )

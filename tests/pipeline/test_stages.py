@@ -44,7 +44,7 @@ def test_reviews_and_papers_have_the_licence_that_their_note_states_unless_the_s
     rows = {row["review_id"]: row for row in reading.list_review_versions(frozen, {"s01-r1", "s01-r2", "s01-r3"})}
     assert {name: row["licence"] for name, row in rows.items()} == {"s01-r2": "CC BY-NC 4.0", "s01-r3": "CC BY 4.0"}
     assert all(row["rule"] == reading.AS_GIVEN and row["version_id"] is None for row in rows.values())
-    rows = {row["paper_id"]: row for row in reading.paper_sources(frozen, {"s01", "s02", "s03", "s04"})}
+    rows = {row["paper_id"]: row for row in reading.list_paper_sources(frozen, {"s01", "s02", "s03", "s04"})}
     licences = {name: row["licence"] for name, row in rows.items()}
     assert licences == {"s01": "CC BY 4.0", "s03": "CC0 1.0", "s04": "CC BY 4.0"}
     assert rows["s01"]["pdf_sha256"] and rows["s04"]["pdf_sha256"] is None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.checks.dry_run import estimate
+from gre_bench.checks.dry_run import estimate_refresh_cost
 from gre_bench.core import settings
 from gre_bench.core.errors import BudgetReached, SettingsError, SourceError
 from gre_bench.pipeline.refreshing import refresh
@@ -59,7 +59,7 @@ def dry(folder, *overrides):
     """What a refresh of two papers would take, said without a state."""
     chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides))
     (folder / "scratch").mkdir()
-    return estimate(Job(chosen, folder, limit=2), folder / "scratch")
+    return estimate_refresh_cost(Job(chosen, folder, limit=2), folder / "scratch")
 
 
 def scored(state):

@@ -13,8 +13,8 @@ from gre_bench.examiners.examiner import (
     Examiner,
     GradingItem,
     assemble_prompt,
-    build_filter_chat,
     build_grading_chats,
+    build_redundant_text_filter_chat,
     digest_prompts,
 )
 from gre_bench.examiners.templates import TEMPLATES
@@ -131,7 +131,7 @@ def test_every_prompt_that_a_paper_prints_has_its_words():
 def test_the_rationale_and_filtering_prompts_are_the_printed_ones():
     rationale, printed = bare(said({"template": "rationale"}, "relevance")), kim(17)
     assert rationale in printed.replace('summary."', "summary.")
-    filtering = build_filter_chat(Examiner(template="human", item="summary", filtering=True), NOTHING)
+    filtering = build_redundant_text_filter_chat(Examiner(template="human", item="summary", filtering=True), NOTHING)
     assert bare(filtering.user) in kim(18)
 
 

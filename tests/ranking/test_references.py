@@ -11,12 +11,12 @@ from scipy import stats
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family
 from gre_bench.ranking.reference_dependence import (
     compute_differences_without_ai_like_references,
+    compute_paper_differences,
     compute_reference_likeness,
     describe_tipping_points,
-    paper_differences,
+    find_tipping_points,
     shifts_by_lm_likelihood,
     shifts_without_each_reviewer,
-    tipping_points,
 )
 from gre_bench.stats.families import HolmFamily
 
@@ -155,7 +155,7 @@ def brute(delta: np.ndarray, other: np.ndarray) -> float:
 
 def test_an_order_stands_up_to_the_least_share_over_the_stand_ins_that_are_neither_of_the_two():
     pairs, rows = scored()
-    found = {(row.first, row.second): row for row in tipping_points(pairs, rows, EVERY, board_tests(pairs, EVERY))}
+    found = {(row.first, row.second): row for row in find_tipping_points(pairs, rows, EVERY, board_tests(pairs, EVERY))}
     assert {row.first for row in found.values() if row.share is not None} == {"a"}
     for second in "bcd":
         row = found["a", second]
@@ -164,7 +164,7 @@ def test_an_order_stands_up_to_the_least_share_over_the_stand_ins_that_are_neith
             [np.mean([of["a", f"p{p}", f"p{p}-{k}"] - of[second, f"p{p}", f"p{p}-{k}"] for k in (1, 2)])
              for p in range(SIZE)]
         )  # fmt: skip
-        assert list(paper_differences(pairs, "a", second).values()) == pytest.approx(delta)
+        assert list(compute_paper_differences(pairs, "a", second).values()) == pytest.approx(delta)
         others = [name for name in "bcd" if name != second]
         for text, share in (("cut", row.share), ("value", row.uncut)):
             shares = {z: brute(delta, by_paper(rows, "a", second, z, text)) for z in others}
@@ -177,7 +177,7 @@ def test_an_order_stands_up_to_the_least_share_over_the_stand_ins_that_are_neith
 
 def test_neighbours_that_are_level_have_no_share_and_the_line_counts_those_that_have():
     pairs, rows = scored()
-    found = tipping_points(pairs, rows, EVERY, board_tests(pairs, EVERY))
+    found = find_tipping_points(pairs, rows, EVERY, board_tests(pairs, EVERY))
     level = [row for row in found if row.first != "a"]
     assert level and all(row.share is row.uncut is row.worst is row.turned is row.by is None for row in level)
     line = describe_tipping_points(found)
@@ -186,13 +186,13 @@ def test_neighbours_that_are_level_have_no_share_and_the_line_counts_those_that_
     assert "none has a share" in describe_tipping_points(level)
     assert (
         describe_tipping_points([]) is None
-        and tipping_points(pairs, [], ["a", "b"], board_tests(pairs, ["a", "b"])) == []
+        and find_tipping_points(pairs, [], ["a", "b"], board_tests(pairs, ["a", "b"])) == []
     )
 
 
 def test_a_share_is_printed_rounded_down():
     pairs, rows = scored()
-    (row, *_) = tipping_points(pairs, rows, ["a", "c", "human"], board_tests(pairs, ["a", "c", "human"]))
+    (row, *_) = find_tipping_points(pairs, rows, ["a", "c", "human"], board_tests(pairs, ["a", "c", "human"]))
     assert f"stands up to {int(row.share * 100)}% AI" in describe_tipping_points([row])
 
 
@@ -202,7 +202,8 @@ def test_a_stand_in_that_gives_the_first_no_more_than_humans_do_turns_no_order()
     for row in kept:
         row["cut"] = -50.0 if row["candidate_id"] == "a" else 0.0
     assert {
-        row.share for row in tipping_points(pairs, kept, ["a", "b", "human"], board_tests(pairs, ["a", "b", "human"]))
+        row.share
+        for row in find_tipping_points(pairs, kept, ["a", "b", "human"], board_tests(pairs, ["a", "b", "human"]))
     } == {1.0}
 
 

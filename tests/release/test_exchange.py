@@ -17,7 +17,7 @@ from gre_bench.release import exchange
 from gre_bench.release.exchange import write_every_eval_ever
 from gre_bench.release.loading import find_release
 from gre_bench.release.manifest import verify_release
-from gre_bench.release.public_tables import open_release_tables, rows
+from gre_bench.release.public_tables import open_release_tables, run_page_query
 from tests.release.made_up import EDITION
 
 
@@ -37,7 +37,7 @@ def written(folder, tmp_path_factory) -> dict[Path, list[dict]]:
 
 def test_the_mean_of_the_instances_is_the_score_and_both_are_the_board(written, folder):
     with open_release_tables(folder) as connection:
-        board = {(row["candidate"], row["signature_id"]): row for row in rows(connection, "boards")
+        board = {(row["candidate"], row["signature_id"]): row for row in run_page_query(connection, "boards")
                  if row["kind"] == "model"}  # fmt: skip
     seen = 0
     for path, samples in written.items():
@@ -58,7 +58,9 @@ def test_the_mean_of_the_instances_is_the_score_and_both_are_the_board(written, 
 
 def test_what_the_schema_has_a_place_for_stands_there_and_the_rest_beside_it(written, folder):
     with open_release_tables(folder) as connection:
-        human = {row["signature_id"]: row["score"] for row in rows(connection, "boards") if row["kind"] == "human"}
+        human = {
+            row["signature_id"]: row["score"] for row in run_page_query(connection, "boards") if row["kind"] == "human"
+        }
     for path in written:
         record = json.loads(path.read_text("utf-8"))
         for result in record["evaluation_results"]:

@@ -11,7 +11,7 @@ import yaml
 
 from gre_bench.core.whole_files import sha256
 from gre_bench.release import manifest
-from gre_bench.release.public_tables import open_release_tables, rows
+from gre_bench.release.public_tables import open_release_tables, run_page_query
 from tests.release.made_up import EDITION
 
 
@@ -41,7 +41,7 @@ def test_the_card_names_each_table_with_rows_once_and_the_board_first(folder):
 def test_the_card_shows_what_the_board_shows_and_no_order_where_the_metric_is_not_validated(folder):
     text = (folder / "README.md").read_text(encoding="utf-8")
     with open_release_tables(folder) as connection:
-        board = [row for row in rows(connection, "boards") if row["score"] is not None]
+        board = [row for row in run_page_query(connection, "boards") if row["score"] is not None]
     assert board and not any(row["validation"].startswith("validated") for row in board)
     lines = [line.split(" | ") for line in text.splitlines() if line.startswith("| –")]
     assert [line[1].replace("\\", "") for line in lines] == [row["candidate"] for row in board]
@@ -51,7 +51,7 @@ def test_the_card_shows_what_the_board_shows_and_no_order_where_the_metric_is_no
 def test_the_benchmark_has_a_task_for_each_metric_on_the_page(folder):
     stated = yaml.safe_load((folder / "eval.yaml").read_text(encoding="utf-8"))
     with open_release_tables(folder) as connection:
-        metrics = list(dict.fromkeys(row["metric"] for row in rows(connection, "boards")))
+        metrics = list(dict.fromkeys(row["metric"] for row in run_page_query(connection, "boards")))
     assert stated["tasks"] == [{"id": metric, "config": "board", "split": "test"} for metric in metrics]
     assert stated["name"] == f"GRE-bench {EDITION}-r1" and stated["evaluation_framework"] == "gre-bench"
 

@@ -247,10 +247,10 @@ def test_a_group_is_a_table_of_its_own_with_ranks_of_its_own_that_sorts_and_filt
     tab, release, tmp_path
 ):
     from gre_bench.release.pages.rendering import render_board_page
-    from gre_bench.release.site import boards
+    from gre_bench.release.site import build_boards
 
     with open_release_tables(release) as run:
-        board = boards(run)[0]
+        board = build_boards(run)[0]
     entries = tuple(replace(entry, group="quis" if place % 2 else None) for place, entry in enumerate(board.entries))
     board = replace(board, entries=entries, groups={"quis": "One leads."})
     contents = {"name": "a", "edition": "a", "published": "", "boards": (board,)}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.board.family import group_ranked_rows, list_pair_test_rows, read_lm_orders
+from gre_bench.board.family import group_ranked_rows, list_candidate_test_rows, read_lm_orders
 from gre_bench.board.words import format_board_answer, format_ties
 from gre_bench.cli.views.comparison import _describe_significance
 from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, rank_statistics
@@ -140,7 +140,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
                 number(lm, first, second, row["board"]["p_holm"])
     for lm, rows in store.boards.items():
         told = read_lm_orders(store.read, lm, rows)
-        for test in list_pair_test_rows(told[:1]):
+        for test in list_candidate_test_rows(told[:1]):
             number(lm, test["first"], test["second"], test["p_holm"])
         for row in rows:
             if row["p"] is not None and row["candidate"] != "human":

@@ -15,8 +15,8 @@ from gre_bench.stats.effects import (
     Effect,
     adjust_by_holm,
     combine_verdicts,
+    compute_effect_size,
     degradation_verdict,
-    effect,
     effect_at_length,
     manipulation_verdict,
     published_verdict,
@@ -40,8 +40,8 @@ def pairs(random: np.random.Generator, papers: int, shift: float, share: float =
 
 
 def test_d_of_students_sleep_data_is_the_printed_one():
-    assert effect(SLEEP_2, SLEEP_1, range(10)).value == pytest.approx(-0.8321811, abs=1e-7)
-    assert effect(SLEEP_1, SLEEP_2, range(10)).value == pytest.approx(+0.8321811, abs=1e-7)
+    assert compute_effect_size(SLEEP_2, SLEEP_1, range(10)).value == pytest.approx(-0.8321811, abs=1e-7)
+    assert compute_effect_size(SLEEP_1, SLEEP_2, range(10)).value == pytest.approx(+0.8321811, abs=1e-7)
 
 
 def test_flat_interval_has_the_half_width_that_the_paper_prints_for_d_of_040_and_600_pairs():
@@ -50,7 +50,7 @@ def test_flat_interval_has_the_half_width_that_the_paper_prints_for_d_of_040_and
     x = (x - x.mean()) / x.std(ddof=1)
     y -= y.mean() + x * (x @ y) / (x @ x)
     y /= y.std(ddof=1)
-    found = effect(x, -0.40 + 0.8276 * x + math.sqrt(1 - 0.8276**2) * y, np.repeat(np.arange(300), 2))
+    found = compute_effect_size(x, -0.40 + 0.8276 * x + math.sqrt(1 - 0.8276**2) * y, np.repeat(np.arange(300), 2))
     assert found.value == pytest.approx(-0.40)
     assert found.flat_high - found.value == pytest.approx(0.047, abs=0.0001)
     assert found.value - found.flat_low == pytest.approx(0.047, abs=0.0001)
@@ -67,7 +67,7 @@ def test_holm_adjusts_the_textbook_p_values():
 def test_standard_error_is_that_of_brute_force_resampling_of_papers():
     random = np.random.default_rng(8)
     before, after, names = pairs(random, 150, -0.4)
-    found = effect(before, after, names)
+    found = compute_effect_size(before, after, names)
     drawn = []
     for _ in range(3000):
         chosen = random.integers(150, size=150)
@@ -82,9 +82,9 @@ def test_standard_error_is_that_of_brute_force_resampling_of_papers():
 @given(st.integers(0, 10**6), st.floats(-1, 1), st.floats(0.01, 1000), st.floats(-1e3, 1e3))
 def test_effect_does_not_change_with_the_scale_and_turns_its_sign_with_the_order(seed, shift, scale, start):
     before, after, names = pairs(np.random.default_rng(seed), 12, shift)
-    one = effect(before, after, names, resamples=500)
-    two = effect(start + scale * before, start + scale * after, names, resamples=500)
-    back = effect(after, before, names, resamples=500)
+    one = compute_effect_size(before, after, names, resamples=500)
+    two = compute_effect_size(start + scale * before, start + scale * after, names, resamples=500)
+    back = compute_effect_size(after, before, names, resamples=500)
     assert (two.value, two.low, two.high) == pytest.approx((one.value, one.low, one.high), rel=1e-6, abs=1e-8)
     assert (back.value, back.low, back.high) == pytest.approx((-one.value, -one.high, -one.low), rel=1e-6, abs=1e-8)
     assert one.low <= one.value <= one.high and one.flat_low <= one.value <= one.flat_high
@@ -94,7 +94,7 @@ def test_effect_does_not_change_with_the_scale_and_turns_its_sign_with_the_order
 @given(st.integers(0, 10**6), st.floats(-0.6, 0.6))
 def test_p_is_below_5_percent_exactly_where_the_95_percent_interval_leaves_zero_out(seed, shift):
     before, after, names = pairs(np.random.default_rng(seed), 20, shift)
-    found = effect(before, after, names, resamples=999)
+    found = compute_effect_size(before, after, names, resamples=999)
     if abs(found.p - 0.05) > 0.005:
         assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
     if abs(found.flat_p - 0.05) > 1e-9:
@@ -103,11 +103,14 @@ def test_p_is_below_5_percent_exactly_where_the_95_percent_interval_leaves_zero_
 
 def test_copies_of_a_papers_pairs_are_no_evidence_and_the_seed_alone_decides_the_numbers():
     before, after, names = pairs(np.random.default_rng(2), 40, -0.3)
-    once, twice = effect(before, after, names), effect([*before, *before], [*after, *after], [*names, *names])
+    once, twice = (
+        compute_effect_size(before, after, names),
+        compute_effect_size([*before, *before], [*after, *after], [*names, *names]),
+    )
     assert twice.high - twice.low == pytest.approx(once.high - once.low, rel=0.02)
     assert twice.flat_high - twice.flat_low < 0.75 * (once.flat_high - once.flat_low)
     before, after, names = pairs(np.random.default_rng(4), 30, -0.2)
-    one, again, other = (effect(np.exp(before), np.exp(after), names, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (compute_effect_size(np.exp(before), np.exp(after), names, seed=seed) for seed in (1, 1, 2))
     assert one == again
     assert one != other and (one.low, one.high) == pytest.approx((other.low, other.high), abs=0.03)
 
@@ -115,9 +118,9 @@ def test_copies_of_a_papers_pairs_are_no_evidence_and_the_seed_alone_decides_the
 def test_interval_by_paper_is_nowhere_narrower_than_students_and_reaches_further_where_tails_are_heavy():
     """Scores whose tails pull d: the quantiles of t* lie beyond Student's on one side at least."""
     before, after, names = pairs(np.random.default_rng(4), 30, -0.2)
-    found = effect(np.exp(before), np.exp(after), names)
+    found = compute_effect_size(np.exp(before), np.exp(after), names)
     # The quantiles of a single resample lie on one side of d: the other, the shorter, is Student's.
-    one = effect(np.exp(before), np.exp(after), names, resamples=1)
+    one = compute_effect_size(np.exp(before), np.exp(after), names, resamples=1)
     half = min(one.value - one.low, one.high - one.value)
     assert min(found.value - found.low, found.high - found.value) >= half - 1e-9
     assert max(found.value - found.low, found.high - found.value) > 1.05 * half
@@ -126,18 +129,18 @@ def test_interval_by_paper_is_nowhere_narrower_than_students_and_reaches_further
 def test_order_of_the_pairs_does_not_matter_beyond_the_drawing():
     before, after, names = pairs(np.random.default_rng(6), 60, -0.2)
     mixed = np.random.default_rng(0).permutation(120)
-    one, two = effect(before, after, names), effect(before[mixed], after[mixed], names[mixed])
+    one, two = compute_effect_size(before, after, names), compute_effect_size(before[mixed], after[mixed], names[mixed])
     assert (two.value, two.flat_low) == pytest.approx((one.value, one.flat_low))
     assert (two.low, two.high) == pytest.approx((one.low, one.high), abs=0.015)
 
 
 def test_a_change_of_no_score_is_an_effect_of_exactly_zero_and_of_one_paper_among_many_gets_students_interval():
-    found = effect([1.0, 2.0, 3.0, 5.0], [1.0, 2.0, 3.0, 5.0], "aabb")
+    found = compute_effect_size([1.0, 2.0, 3.0, 5.0], [1.0, 2.0, 3.0, 5.0], "aabb")
     assert (found.value, found.low, found.high, found.p, found.method) == (0, 0, 0, 1, "no change")
     before = np.random.default_rng(1).normal(size=200)
     after = before.copy()
     after[0] += 0.5
-    found = effect(before, after, np.repeat(np.arange(100), 2))
+    found = compute_effect_size(before, after, np.repeat(np.arange(100), 2))
     assert found.method == "Student"
     assert found.low < 0 < found.value < found.high < 0.02
 
@@ -145,7 +148,10 @@ def test_a_change_of_no_score_is_an_effect_of_exactly_zero_and_of_one_paper_amon
 def test_where_no_review_changed_its_length_the_effect_at_equal_length_is_the_plain_one():
     before, after, names = pairs(np.random.default_rng(6), 200, -2.0)
     slope = Slope(0.7, dict.fromkeys(range(200), 0.0))
-    found, plain = effect_at_length(before, after, np.zeros(400), names, slope), effect(before, after, names)
+    found, plain = (
+        effect_at_length(before, after, np.zeros(400), names, slope),
+        compute_effect_size(before, after, names),
+    )
     assert found.value == pytest.approx(plain.value)
     assert found.high - found.low == pytest.approx(plain.high - plain.low, rel=0.1)
 
@@ -154,7 +160,7 @@ def test_a_tiny_effect_keeps_its_digits():
     random = np.random.default_rng(9)
     before = 1e6 + 1e4 * random.normal(size=100)
     change = 1e-3 * random.normal(1, 1, size=100)
-    found = effect(before, before + change, range(100))
+    found = compute_effect_size(before, before + change, range(100))
     exact = scipy_stats.ttest_rel(before + change, before)
     assert found.value == pytest.approx(((before + change) - before).mean() / before.std(ddof=1), rel=1e-6)
     assert found.low > 0 and exact.pvalue < 1e-6
@@ -194,7 +200,7 @@ def test_resamples_sum_to_the_number_of_groups_and_do_not_depend_on_the_block():
 )
 def test_scores_that_allow_no_effect_are_an_error_that_says_why(before, after, papers, says):
     with pytest.raises(ValueError, match=says):
-        effect(before, after, papers)
+        compute_effect_size(before, after, papers)
 
 
 def cell(value: float, low: float, high: float) -> Effect:

@@ -13,7 +13,7 @@ import pytest
 from gre_bench.store import Store, queries
 from gre_bench.store.queries import Plain, Query, as_arrow
 from gre_bench.store.schema import TABLES, define_schema
-from gre_bench.store.statements import CHANGES, load_statements
+from gre_bench.store.statements import TABLE_STATEMENTS, load_statements
 from tests.flows.refreshing import refreshed
 
 EDITION = "SAMPLE-2026"
@@ -119,7 +119,7 @@ def test_what_a_refreshed_edition_holds_is_of_the_types_declared(sample):
 
 @pytest.mark.parametrize("table", TABLES)
 def test_an_insertion_takes_every_column_of_its_table_by_name_even_if_all_values_are_unknown(schema, table):
-    text = CHANGES["add"].format(table).partition("\n")[2]
+    text = TABLE_STATEMENTS["add"].format(table).partition("\n")[2]
     columns = [column for column, *_ in schema.execute(f"describe {table}").fetchall()]
     schema.register("incoming", as_arrow({column: [None] for column in columns}))
     schema.execute(f"explain {text}")

@@ -44,7 +44,7 @@ def test_kept_n_grams_are_discounted_and_the_rest_goes_to_the_shorter_context() 
     arrays = count_backoff_ngrams([np.array([3, 4, 3, 4, 3, 3, 1])], 5, 1)
     model = Backoff(arrays)
     ids = np.array([3, 4, 3])
-    chances = model.compute_word_probabilities(ids, model.contexts(ids))
+    chances = model.compute_word_probabilities(ids, model.build_contexts(ids))
     # kinds of bigrams by their second word: (newline, 3), (4, 3), (3, 3) | (3, 4) | (3, end)
     kinds = {3: 3, 4: 1, 1: 1}
     unigram = {word: (count - 0.75) / 5 + 0.75 * 3 / 5 / 5 for word, count in kinds.items()}
@@ -59,7 +59,7 @@ def test_bent_and_unbent_the_chances_of_all_words_sum_to_one(fewest: int) -> Non
     rng = np.random.default_rng(3)
     model = Backoff(count_backoff_ngrams([rng.integers(1, 9, 40) for _ in range(9)], 10, fewest))
     ids = rng.integers(0, 10, 50)
-    contexts = model.contexts(ids)
+    contexts = model.build_contexts(ids)
     every = np.array([model.compute_word_probabilities(np.full(50, word), contexts) for word in range(10)])
     np.testing.assert_allclose(every.sum(axis=0), 1)
     factors = rng.uniform(0.1, 9, 10)

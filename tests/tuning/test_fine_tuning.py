@@ -24,7 +24,7 @@ from gre_bench.lm import weights as opening  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.opening import find_perturbations_in_training  # noqa: E402
 from gre_bench.lm.weights import open_weights  # noqa: E402
-from gre_bench.pipeline.perturbed_reviews import chosen_perturbations  # noqa: E402
+from gre_bench.pipeline.perturbed_reviews import choose_perturbations  # noqa: E402
 from gre_bench.tuning import fine_tuning, record, trainer  # noqa: E402
 from gre_bench.tuning.fine_tuning import fine_tune  # noqa: E402
 from gre_bench.tuning.pairs import JudgedPaper, build_training_predictions  # noqa: E402
@@ -292,10 +292,10 @@ def test_what_learnt_contrast_says_so_and_so_does_what_starts_from_it(base: Path
     assert list(find_perturbations_in_training(settings)) == ["random_replacement", "invention"]
     assert find_perturbations_in_training(settings.model_copy(update={"folder": adapter[0]})) == {}
     chosen = {"evaluation_lm": settings, "edition": EditionSettings(year=2026)}
-    assert "random_replacement" not in chosen_perturbations(Settings(**chosen))
+    assert "random_replacement" not in choose_perturbations(Settings(**chosen))
     named = ValidationSettings(perturbations=("random_replacement",))
     with pytest.raises(SettingsError, match="leave out random_replacement: two learnt to tell reviews of other papers"):
-        chosen_perturbations(Settings(**chosen, validation=named))
+        choose_perturbations(Settings(**chosen, validation=named))
 
 
 def test_an_adapter_of_another_form_or_base_is_no_start(base: Path, adapter, tmp_path: Path) -> None:

@@ -128,12 +128,12 @@ def digests() -> dict[str, str]:
     found = {CORPUS: digest([[paper.title, paper.abstract, paper.text] for paper in papers]
                             + [[item.key, item.text, item.headings] for item in (*reviews, *judgments)])}  # fmt: skip
     tasks: dict[str, Callable[[RuleTextWriter], list[object]]] = {
-        "judgments": lambda writer: _texts(writer.judgments([(item.key, item.text) for item in reviews])),
-        "assw": lambda writer: _texts(writer.assw(papers)),
-        "review": lambda writer: _texts(writer.reviews(papers)),
+        "judgments": lambda writer: _texts(writer.write_judgments([(item.key, item.text) for item in reviews])),
+        "assw": lambda writer: _texts(writer.write_assw(papers)),
+        "review": lambda writer: _texts(writer.write_reviews(papers)),
     }
     for task in get_args(WriterTask):
-        tasks[task] = lambda writer, task=task: _texts(writer.changed(task, reviews))
+        tasks[task] = lambda writer, task=task: _texts(writer.write_perturbed_reviews(task, reviews))
     for name in NAMES:
         for task, texts in tasks.items():
             writer = RuleTextWriter(name)

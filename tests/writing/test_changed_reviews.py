@@ -63,7 +63,7 @@ def lm(tmp_path):
 )
 def test_a_review_changed_by_an_lm_is_its_reply_to_what_the_task_shows(lm, task, text, sent):
     writer, server = lm
-    (made,) = writer.changed(task, [item(text=text)])
+    (made,) = writer.write_perturbed_reviews(task, [item(text=text)])
     (body,) = server.requests
     assert body["messages"][-1]["content"] == sent
     assert (made.item, made.outcome, made.text) == ("p1", "ok", written(body))
@@ -72,7 +72,7 @@ def test_a_review_changed_by_an_lm_is_its_reply_to_what_the_task_shows(lm, task,
 
 def test_an_elongation_by_an_lm_asks_for_both_summaries_and_states_the_cost_of_both(lm):
     writer, server = lm
-    (written,) = writer.changed("elongation", [item(text=SPACED)])
+    (written,) = writer.write_perturbed_reviews("elongation", [item(text=SPACED)])
     asked = [body["messages"][0]["content"] for body in server.requests]
     assert ["strengths of" in text for text in asked] == [True, False]
     assert "including summary of the paper: and this is the second sentence. However" in written.text
@@ -83,9 +83,9 @@ def test_an_elongation_by_an_lm_asks_for_both_summaries_and_states_the_cost_of_b
 @pytest.mark.parametrize("task", PROMPTS)
 def test_what_was_written_once_is_never_asked_for_again(lm, task):
     writer, server = lm
-    first = writer.changed(task, [item("a"), item("b", text=SPACED)])
+    first = writer.write_perturbed_reviews(task, [item("a"), item("b", text=SPACED)])
     asked = server.count
-    again = writer.changed(task, [item("a"), item("b", text=SPACED)])
+    again = writer.write_perturbed_reviews(task, [item("a"), item("b", text=SPACED)])
     assert server.count == asked
     assert [one.text for one in again] == [one.text for one in first]
     assert all(one.archived for one in again)
@@ -101,7 +101,7 @@ def test_what_was_written_once_is_never_asked_for_again(lm, task):
 def test_a_reply_that_is_not_what_was_asked_for_is_asked_for_anew_once_and_then_unparsable(lm, task, reply):
     writer, server = lm
     server.write = lambda body: reply
-    (written,) = writer.changed(task, [item(text=TOY)])
+    (written,) = writer.write_perturbed_reviews(task, [item(text=TOY)])
     assert (written.text, written.outcome, written.final) == (None, "unparsable", True)
     assert server.count == (4 if task == "elongation" else 2)
     assert server.requests[-1]["seed"] == 1
@@ -114,10 +114,10 @@ def test_a_reply_that_is_not_what_was_asked_for_is_asked_for_anew_once_and_then_
 def test_instructions_given_back_and_loops_are_a_candidate_s_review_and_nothing_else(lm, reply, why):
     writer, server = lm
     server.write = lambda body: reply
-    (changed,) = writer.changed("abstract_only", [item()])
+    (changed,) = writer.write_perturbed_reviews("abstract_only", [item()])
     assert (changed.text, changed.outcome, changed.detail, server.count) == (None, "unparsable", why, 2)
-    (review,) = writer.reviews([Paper("p1", "RingLock", ABSTRACT, "A queue.")])
-    (judgments,) = writer.judgments([("p1", REVIEW)])
+    (review,) = writer.write_reviews([Paper("p1", "RingLock", ABSTRACT, "A queue.")])
+    (judgments,) = writer.write_judgments([("p1", REVIEW)])
     assert review.outcome == "ok" and judgments.outcome == "unparsable"
     assert why == "prompt_echoed" or judgments.detail == why
 
@@ -125,14 +125,14 @@ def test_instructions_given_back_and_loops_are_a_candidate_s_review_and_nothing_
 def test_a_reply_that_will_do_the_second_time_is_taken(lm):
     writer, server = lm
     server.script = ["length"]
-    (written,) = writer.changed("completion", [item(text=TOY)])
+    (written,) = writer.write_perturbed_reviews("completion", [item(text=TOY)])
     assert (written.outcome, server.count) == ("ok", 2)
 
 
 def test_an_elongation_with_one_summary_is_none_and_says_why(lm):
     writer, server = lm
     server.script = ["ok", "refusal"]
-    (written,) = writer.changed("elongation", [item()])
+    (written,) = writer.write_perturbed_reviews("elongation", [item()])
     assert (written.text, written.outcome) == (None, "refused")
 
 
@@ -140,7 +140,7 @@ def test_an_elongation_with_one_summary_is_none_and_says_why(lm):
 @pytest.mark.parametrize(("task", "lacks", "code"), REASONS)
 def test_what_cannot_be_changed_has_its_reason_and_takes_no_neighbour_down(lm, name, task, lacks, code):
     writer = lm[0] if name == "scripted" else open_text_writer(name, WriterContext("."))
-    before, without, after = writer.changed(task, [item("a"), item("b", **lacks), item("c")])
+    before, without, after = writer.write_perturbed_reviews(task, [item("a"), item("b", **lacks), item("c")])
     assert [before.item, without.item, after.item] == ["a", "b", "c"]
     assert (without.text, without.outcome) == (None, code)
     assert before.text and after.text and "b" in without.detail
@@ -166,7 +166,7 @@ def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
 
 
 def by_rule(task: str, given: PerturbationInput, name: str = "rule"):
-    (written,) = open_text_writer(name, WriterContext(".")).changed(task, [given])
+    (written,) = open_text_writer(name, WriterContext(".")).write_perturbed_reviews(task, [given])
     return written
 
 

@@ -110,13 +110,15 @@ def test_a_verdict_is_certain_only_outside_the_range():
 
 def test_what_does_not_fit_is_not_sent_and_says_why():
     long = replace(PAPER, paper_id="p2", text="word " * 1000)
-    assert [item.outcome for item in text_writer(context=2000).reviews([PAPER, long])] == ["ok", "ok"]
+    assert [item.outcome for item in text_writer(context=2000).write_reviews([PAPER, long])] == ["ok", "ok"]
     short = text_writer(context=1200)
-    found = short.reviews([PAPER, long])
+    found = short.write_reviews([PAPER, long])
     assert [item.outcome for item in found] == ["ok", "too_long"] and found[1].final
     assert "1,036 are left of a context of 1,200; --set writing.over_long=truncate" in found[1].detail
     assert len(short.writer.asked) == 1
-    assert text_writer().reviews([replace(PAPER, text="word " * 100_000)])[0].outcome == "ok", "no context is known"
+    assert text_writer().write_reviews([replace(PAPER, text="word " * 100_000)])[0].outcome == "ok", (
+        "no context is known"
+    )
 
 
 def test_a_cut_is_in_the_signature_and_an_uncut_paper_is_sent_whole():
@@ -124,7 +126,7 @@ def test_a_cut_is_in_the_signature_and_an_uncut_paper_is_sent_whole():
     assert cutting.identity("review") == f"{whole.identity('review')} · cut to {3000 - 100 - 64} tokens"
     assert cutting.identity("judgments") == whole.identity("judgments")
     long = replace(PAPER, text=BODY + "\n\n5 Appendix-like results\n\n" + "word " * 3000)
-    assert [item.outcome for item in cutting.reviews([PAPER, long])] == ["ok", "ok"]
+    assert [item.outcome for item in cutting.write_reviews([PAPER, long])] == ["ok", "ok"]
     first, second = cutting.writer.asked
     assert first.user.endswith("The end.") and second.user.endswith("The end.")
     assert first == second

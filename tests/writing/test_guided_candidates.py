@@ -23,7 +23,7 @@ def writer_context(tmp_path):
 @pytest.mark.parametrize("name", ["none", "bad+rubric"])
 def test_a_review_under_a_guideline_is_asked_for_with_its_prompt(writer_context, name):
     writer = open_text_writer(f"scripted@{name}", writer_context[0])
-    (written,) = writer.reviews([PAPER])
+    (written,) = writer.write_reviews([PAPER])
     assert (written.item, written.outcome) == ("p1", "ok")
     (body,) = writer_context[1].requests
     assert body["messages"] == [

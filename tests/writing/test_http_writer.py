@@ -14,7 +14,7 @@ import pytest
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Chat, Sampling
-from gre_bench.http.lm_requests import LARGEST_PROBLEM, Body
+from gre_bench.http.lm_requests import LARGEST_PROBLEM, BodyCollector
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy, parse_completion_response
 from tests.forks import CONTEXT
@@ -148,10 +148,10 @@ def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again():
 
 def test_a_body_without_end_is_not_read_to_its_end():
     parts = iter([b"x" * 2**20] * (LARGEST_BODY // 2**20 + 9))
-    body = Body(LARGEST_BODY, 60.0)
+    body = BodyCollector(LARGEST_BODY, 60.0)
     assert not all(body.add(part, success=True) for part in parts)
     assert body.too_large == "an answer of more than 32 MiB" and len(list(parts)) == 8
-    problem = Body(LARGEST_BODY, 60.0)
+    problem = BodyCollector(LARGEST_BODY, 60.0)
     assert not all(problem.add(b"x" * 2**10, success=False) for _ in range(10_000))
     assert len(problem.content) <= LARGEST_PROBLEM + 2**10 and not problem.too_large
 

@@ -152,7 +152,7 @@ def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factor
             requests, tokens = max(0.0, requests - passed), max(0.0, tokens - passed)
             rate_limiter = RateLimiter("http://host/v1", limits, folder, 8)  # a new one: nothing is kept in memory
             assert turn(rate_limiter, size) == pytest.approx(max(requests, tokens), abs=1e-5)
-            rate_limiter.add(more)
+            rate_limiter.correct_tokens(more)
             requests, tokens = requests + 60 / per_minute, max(0.0, tokens + (size + more) * 60 / tokens_per_minute)
 
 

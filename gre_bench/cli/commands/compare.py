@@ -154,7 +154,7 @@ def _check_board_names(names: Sequence[str]) -> None:
 
 
 def _compare_sides(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
-    """Returns the comparison of two sides: published *tables* first, then *runs*."""
+    """Compares two sides, each a board or the effects of perturbations: the published *tables*, then the *runs*."""
     from gre_bench.ranking.published_boards import pair_printed_and_computed
     from gre_bench.reports.comparisons import compare_rankings, load_run_side, load_table_side
 

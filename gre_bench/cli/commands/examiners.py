@@ -91,7 +91,7 @@ def compare(
 def errors(
     *, filled: list[str] = argument("NAME=FILE", "A sheet of rationales that a human has filled in.")
 ) -> CommandResult:
-    """Count the errors in rationales, from filled sheets.
+    """Count the errors in rationales (an LM's reasons for grades).
 
     The table has the layout of table 9 of Kim et al. 2023.
     """

@@ -30,7 +30,7 @@ SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
 FEW_LINES = 0.5
-"""A candidate is flagged, as on the board, if it has less than this share of the human number of judgments a review."""
+"""A candidate is flagged if its number of judgments per review is less than this share of the human number."""
 NEXT_COMMANDS = {
     "papers": ("import reviews FILE", "their reviews"),
     "points": ("study points", "compare them with their labels"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.board.committee_curve import read_committee_curve
-from gre_bench.board.family import list_pair_test_rows, read_lm_orders_by_signature
+from gre_bench.board.family import list_candidate_test_rows, read_lm_orders_by_signature
 from gre_bench.board.tipping import format_tipping_line
 from gre_bench.board.words import (
     choose_headline_signature,
@@ -60,7 +60,7 @@ class Board(StrEnum):
     all = "all"
 
 
-IN_A_TEXT = (
+MARKDOWN_COLUMNS = (
     "metric", "rank", "candidate", "group_name", "score", "low", "high", "vs_human", "p", "above_chance", "scored",
     "expected", "unranked",
 )  # fmt: skip
@@ -113,7 +113,7 @@ def leaderboard(
     ids = [row["signature_id"] for row in signatures]
     rows = store.read(LEADERBOARD, signature_ids=ids, board=board.value)
     if form is not Format.table:
-        return write_rows(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
+        return write_rows(rows, list(MARKDOWN_COLUMNS if form is Format.markdown else rows[0]), form, out, state)
     wanted = None if metric else headline_metric(store)
     separations = store.read(SEPARATION, signature_ids=ids) if quiet or details else []
     validations = store.read(VALIDATIONS, signature_ids=ids)
@@ -134,7 +134,7 @@ def leaderboard(
         first_board |= {name: text for name, text in also.items() if text}
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
-            "pair_tests": [row for each in orders.values() for row in list_pair_test_rows(each)],
+            "pair_tests": [row for each in orders.values() for row in list_candidate_test_rows(each)],
             "separation": separations, "validations": _drop_validation_times(validations), "exposures": exposures,
             "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),

@@ -125,7 +125,10 @@ def _parse_named_file(text: str) -> tuple[str | None, Path]:
 
 
 def _ask_for_columns(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
-    """Asks the user which columns contain the unclear fields; raises *unsure* again if there is no terminal."""
+    """Asks the user for the columns of each field in *unsure*; returns *reading* with the answers.
+
+    Raises *unsure* again if there is no terminal, or no column to choose from.
+    """
     if not (sys.stdin and sys.stdin.isatty()) or not all(item.choices for item in unsure.unclear):
         raise unsure
     columns = {name: list(headers) for name, headers in reading.columns.items()}

@@ -36,9 +36,9 @@ def parse(
     Each file is read in its own process, within limits. The text omits what a reader of the pages cannot see. Every
     word is kept, hidden, or dropped by a rule; --json has the counts of each page.
 
-    Statuses: ok; repaired (damaged, all pages read); doubtful (most words dropped, or a whole page without a reason);
-    truncated (cut off, or pages lost); encrypted, empty, not_a_pdf; scanned (pictures of pages); timeout, crashed,
-    too_long. The exit code is 2 if any file is neither ok nor repaired, or does not exist.
+    Statuses: ok; repaired (damaged, all pages read); doubtful (most words dropped, or all words of a page dropped for
+    no known reason); truncated (cut off, or pages lost); encrypted, empty, not_a_pdf; scanned (pictures of pages);
+    timeout, crashed, too_long. The exit code is 2 if any file is neither ok nor repaired, or does not exist.
     """
     from gre_bench.ingest.pdf.reader import PdfReader
     from gre_bench.ingest.pdf.text import SOUND
@@ -52,7 +52,7 @@ def parse(
                 continue
             say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
             say_nonempty(read.format_remarks(), "  ")
-            _show_word_fates(read.words)
+            _show_word_counts(read.words)
             if not statuses and read.text:
                 parts = (read.title, read.abstract, read.text)
                 say("\n" + "\n\n".join(part for part in parts if part) + "\n")
@@ -133,7 +133,7 @@ def _show_text_statuses(rows: Sequence[Row], words: Sequence[Row]) -> None:
         print_grid(("paper", "status", *numbers, "remarks"), lines, left=("paper", "status", "remarks"), fold=True)
 
 
-def _show_word_fates(pages: Sequence[PageWords]) -> None:
+def _show_word_counts(pages: Sequence[PageWords]) -> None:
     from gre_bench.ingest.pdf.text import FATES, format_ranges, sum_by_fate
 
     totals_by_fate = sum_by_fate(pages)
@@ -158,7 +158,7 @@ def _read_pdf_bytes(file: Path) -> bytes:
 def _find_paper_pdf(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
     """Returns the name and the PDF of *paper*: a path, or an id of a paper of *edition*."""
     from gre_bench.ingest.snapshot import Snapshot
-    from gre_bench.pipeline.reading import snapshots
+    from gre_bench.pipeline.reading import find_snapshot_folder
 
     if Path(paper).is_file():
         return Path(paper).stem, _read_pdf_bytes(Path(paper))
@@ -168,7 +168,7 @@ def _find_paper_pdf(paper: str, edition: str | None, state: Path) -> tuple[str, 
     known = store.read(SNAPSHOT)
     if not known:
         raise SettingsError(f"edition {store.key} has no snapshot, and there is no file {paper}; name a PDF")
-    data = Snapshot.open(snapshots(store) / known[0]["path"]).pdf(paper)
+    data = Snapshot.open(find_snapshot_folder(store) / known[0]["path"]).pdf(paper)
     if data is None:
         raise SettingsError(f"edition {store.key} has no PDF of a paper {paper}, and there is no such file")
     return paper, data

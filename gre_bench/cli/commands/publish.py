@@ -67,7 +67,7 @@ def publish(
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
     from gre_bench.pipeline.perturbed_reviews import count_harm_degrees
-    from gre_bench.release.public_tables import open_release_tables, rows
+    from gre_bench.release.public_tables import open_release_tables, run_page_query
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publish_editions import publish_edition
 
@@ -75,7 +75,7 @@ def publish(
     release_store = ReleaseStore(out or state / "releases", store.key)
     published = publish_edition(store, release_store, all_texts, again, wait, scores_only=scores_only)
     with open_release_tables(published.folder) as connection:
-        rights = rows(connection, "rights")
+        rights = run_page_query(connection, "rights")
     report = {
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
         "texts": rights, "tables": dict(published.tables), "certificate_degrees": count_harm_degrees(store),
@@ -142,7 +142,10 @@ def _show_published(report: dict[str, Any], all_texts: bool) -> None:
 def _write_erratum(
     edition: str | None, text: str | None, release: str | None, retire: bool, out: Path
 ) -> CommandResult:
-    """Writes the erratum *text* on *release* to the log of the releases in *out*; *retire*: also retires it."""
+    """Writes the erratum *text* on *release* to the log of the releases in *out*.
+
+    If *retire*, the release is also marked as retired: it is no longer the latest.
+    """
     from gre_bench.reports.board_rows import release_store_of
 
     if text is None or release is None:

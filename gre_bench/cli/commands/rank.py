@@ -152,7 +152,10 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
 
 
 def list_candidate_lines(report: dict[str, Any]) -> list[str]:
-    """Returns lines on a candidate's place on the first board that has scores of it: a sentence, a heading, details."""
+    """Returns lines on a candidate's rank under the first metric with scores of it.
+
+    The first line is a sentence, the second names the metric, and the others have details.
+    """
     first = next((row for row in report["rows"] if row["scored"]), report["rows"][0])
     few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
     about = (
@@ -186,7 +189,10 @@ def _lacks_validation(row: Row) -> bool:
 
 
 def format_rank(row: Row) -> str:
-    """Returns the rank, the number of ranks, and the rank's range; a dash if there is no rank or no validated order."""
+    """Returns the rank, the number of ranked candidates, and the range that tests allow, such as ``2 of 6 (1–3)``.
+
+    Returns a dash if there is no rank or the metric is not validated.
+    """
     if row["rank"] is None or _lacks_validation(row):
         return "–"
     low, high = row["rank_low"], row["rank_high"]

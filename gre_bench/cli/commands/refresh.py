@@ -96,10 +96,10 @@ def estimate_refresh(
     """Returns what a refresh with the settings *chosen* would do and cost; nothing is changed."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         configure_prefect(Path(folder))
-        from gre_bench.checks.dry_run import estimate
+        from gre_bench.checks.dry_run import estimate_refresh_cost
         from gre_bench.pipeline.runs.job import Job
 
-        return estimate(Job(chosen, state, candidates, limit, retry), Path(folder))
+        return estimate_refresh_cost(Job(chosen, state, candidates, limit, retry), Path(folder))
 
 
 def demo(state: Path, quiet: bool, no_prefect: bool) -> CommandResult:

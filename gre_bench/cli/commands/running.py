@@ -72,10 +72,10 @@ def open_stored_edition(edition: str | None, state: Path) -> Store:
 
 
 def parse_named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
-    """Returns name → file for *pairs*, texts ``NAME=FILE``.
+    """Returns name → file. *pairs*: texts of the form ``NAME=FILE``.
 
-    Raises `SettingsError` for a malformed pair or a repeated name. The message begins with *option*, the name of the
-    option that takes the pairs.
+    Raises `SettingsError` for a text of another form or a repeated name. The message begins with *option*, the name of
+    the option that takes the texts.
     """
     files: dict[str, Path] = {}
     for pair in pairs or ():

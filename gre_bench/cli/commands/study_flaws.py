@@ -31,7 +31,9 @@ def flaws(
     folder: Path | None = option(
         "--flaws FOLDER", "Your flaws, one TOML file each.", None, exists=True, file_okay=False
     ),
-    script: list[str] | None = option("--script WORDS-SHARE", "Scripted reviewer, such as plain-50; repeatable.", None),
+    script: list[str] | None = option(
+        "--script WORDS-SHARE", "Reviewer by rule: plain-50 names 50% of the flaws plainly; repeatable.", None
+    ),
     dry_run: bool = option("--dry-run", "Plant flaws, and estimate work, time and cost of the rest.", False),
     no_prefect: bool,
 ) -> CommandResult:

@@ -59,8 +59,9 @@ def compare(
 ) -> CommandResult:
     """Compare models' ratings under guidelines with human ratings.
 
-    Replies are kept in state/replies. If a study is stopped, the same command continues it. If conditions or models are
-    added, only their requests are paid for. With --reviews it compares existing ratings, without requests to models.
+    A condition is a guideline, or none, in the prompt for reviews. Replies are kept in state/replies. If a study is
+    stopped, the same command continues it. If conditions or models are added, only their requests are paid for. With
+    --reviews it compares existing ratings, without requests to models.
     """
     configure_prefect(state)
     if reviews is not None:
@@ -118,7 +119,7 @@ def quality(
     """Grade human reviews by five criteria; sample three groups.
 
     The groups are good (17 points), middle (11) and bad (6 or fewer). Rules check two criteria (date, length); a model
-    judges the other three. If a field, a date or a verdict is missing, a review has no total and no group.
+    judges the other three. A review that cannot be rated by all five has no total and no group.
     """
     configure_prefect(state)
     from gre_bench.studies.review_quality import QualityJob, estimate_grading_cost, grade

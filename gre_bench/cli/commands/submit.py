@@ -104,7 +104,7 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
     if add:
         chosen = load_run_settings(None, store.key, None, state)
         _, summary, board = import_and_score(store, chosen, state, folder / REVIEWS, form.name, quiet, **how)
-        beside = _find_neighbours(store, board)
+        beside = _read_neighbour_rows(store, board)
     else:
         with copy_to_scratch(store) as scratch:
             folder_of_it = scratch.folder.parent.parent
@@ -114,7 +114,7 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
             _, summary, board = import_and_score(
                 scratch, chosen, folder_of_it, folder / REVIEWS, form.name, quiet, **how
             )
-            beside = _find_neighbours(scratch, board)
+            beside = _read_neighbour_rows(scratch, board)
     report |= {"form": form.model_dump(), "added": add, "summary": summary, **board, "neighbours": beside}
     return CommandResult(report, _show_submission_rank, choose_exit_code(summary))
 
@@ -124,7 +124,7 @@ def _show_refused(report: dict[str, Any]) -> None:
         say(f"refused: {line}", screen.err)
 
 
-def _find_neighbours(store: Store, board: dict[str, Any]) -> list[Row]:
+def _read_neighbour_rows(store: Store, board: dict[str, Any]) -> list[Row]:
     """Returns a candidate's row, and the rows above and below it, on the first board that has its scores."""
     first = next((row for row in board["rows"] if row["scored"]), None)
     if first is None:

@@ -208,7 +208,7 @@ def year(
     state: Path,
     venue: str = argument("VENUE", "Venue, such as ICLR."),
     the_year: int | None = argument("YEAR", "Year of the venue; default: the newest whose reviews are public.", None),
-    roster: str | None = option("--roster NAME", "Models to rank: an included roster, or your NAME.toml.", None),
+    roster: str | None = option("--roster NAME", "Models to rank: name of an included list, or your NAME.toml.", None),
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,

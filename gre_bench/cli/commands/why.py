@@ -87,7 +87,7 @@ def print_explanation(
     chosen = [row for row in explanation.papers if of_pairs == {row["paper_id"]}]
     if chosen:
         say(_describe_paper_score(chosen[0], len(explanation.pairs)))
-        screen.say_nonempty([_explain_references_of_leads(chosen)])
+        screen.say_nonempty([_explain_fewer_references(chosen)])
     say(f"{'all papers: ' if chosen else ''}{_describe_board_score(explanation)}")
     if signature["signature_id"] == headline_signature(store)["signature_id"]:
         say(f"the board: {format_leader_sentence(store)}")
@@ -126,7 +126,10 @@ def print_explanation(
 
 
 def _print_checks(explanation: ScoreExplanation, every: bool) -> None:
-    """Prints facts and the outcome of each check if *every*; else only failed checks, and how many passed."""
+    """If *every*, prints facts about the paper and its reviews, and all checks; otherwise only failed checks.
+
+    If not *every* and all checks passed, prints their number.
+    """
     if every:
         facts = (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)
         for row in map(dict, facts):
@@ -162,7 +165,10 @@ def _describe_paper_score(row: Row, references: int) -> str:
 
 
 def _describe_shared_words(detail: Row) -> str:
-    """Returns a text that says which words of a reference the review shares and which it lacks; empty if unknown."""
+    """Returns a sentence that says which words of a reference the review shares and which it lacks.
+
+    It is empty if *detail* lists no such words.
+    """
     lacks = f"has the words {_join_with_and(detail['lacking'])}, which this review lacks" if detail["lacking"] else ""
     both = f"both have {_join_with_and(detail['shared'])}" if detail["shared"] else ""
     sentence = "; ".join(filter(None, (lacks, both)))
@@ -180,7 +186,7 @@ def _join_with_and(words: Sequence[str]) -> str:
 
 
 def _select_papers_with_lead(papers: Sequence[Row]) -> Sequence[Row]:
-    """Returns those of *papers* that have a lead over the human baseline, in the same order; all if none has one."""
+    """Returns those of *papers* whose lead over the human baseline is known; all of *papers* if no lead is known."""
     return [row for row in papers if row["lead"] is not None] or papers
 
 
@@ -196,10 +202,10 @@ def _print_best_and_worst_papers(explanation: ScoreExplanation) -> None:
         for row in shown
     ]
     fitted.print_text_table(("paper", "score", "human", "lead"), cells, names=("paper",), title=title)
-    screen.say_nonempty([_explain_references_of_leads(shown)])
+    screen.say_nonempty([_explain_fewer_references(shown)])
 
 
-def _explain_references_of_leads(papers: Sequence[Row]) -> str | None:
+def _explain_fewer_references(papers: Sequence[Row]) -> str | None:
     """Returns a line that says that leads use fewer references than scores; None if each lead is score − human."""
     known = [row for row in papers if row["lead"] is not None]
     if all(abs(row["mean"] - row["human"] - row["lead"]) < 1e-9 for row in known):
@@ -264,8 +270,8 @@ def _print_reference_detail(detail: Row) -> None:
 def _print_texts(detail: Row, fresh: Mapping[str, bool]) -> None:
     """Prints the texts from which a pair's score was computed.
 
-    *fresh*: ``x``, ``synopsis`` or ``moved`` → whether that text differs from the previous pair's; if not, it is not
-    printed again.
+    *fresh*: ``x`` (the candidate's review), ``synopsis`` or ``moved`` (its review of another paper) → whether that text
+    differs from the previous pair's. A text that does not differ is not printed again.
     """
     texts = [("the candidate's review (x)", detail["x"])] if fresh["x"] else []
     texts += [("the synopsis (s)", detail["synopsis"])] if detail["synopsis"] and fresh["synopsis"] else []

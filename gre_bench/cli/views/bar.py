@@ -23,12 +23,12 @@ def show_live_progress(
 ) -> Iterator[Callable[..., None]]:
     """Shows a progress bar until the block ends; yields the function that updates it.
 
-    The keyword arguments of that function are fields of `rich.progress.Task`, and *line*, a text to print above the
-    bar. Nothing is shown if *quiet* is True or standard error is not a terminal.
+    Keyword arguments of that function are fields of `rich.progress.Task`. Its first parameter *line* is a text to print
+    above the bar. Nothing is shown if *quiet* is True or standard error is not a terminal.
 
     - *begins*: the text of the bar before its first update.
-    - *poll*: a function called four times a second that returns the fields to update, or None if nothing is new.
-      Without the field *left* (the remaining time as a text), the bar estimates the remaining time itself.
+    - *poll*: a function that is called four times a second. It returns the fields to update, or None if nothing is new.
+      If they lack *left* (the remaining time as a text), the bar estimates the remaining time itself.
     - *unit*: what the bar counts: ``items`` or ``bytes``; with any other unit, it shows no counts.
     """
     if quiet or not screen.err.is_terminal:
@@ -70,7 +70,10 @@ def _format_remaining(seconds: float | None) -> str:
 
 
 def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> AbstractContextManager[Any]:
-    """Shows the progress of this process's run on *store*; *engine*: whether Prefect runs it and starts first."""
+    """Shows the progress of this process's run on *store*.
+
+    *engine*: whether Prefect runs it; then the bar first says that Prefect's server starts.
+    """
 
     def poll() -> dict[str, Any] | None:
         try:
@@ -86,7 +89,7 @@ def show_run_progress(store: Store, quiet: bool, engine: bool = False) -> Abstra
 
 
 def format_remaining_time(status: Row) -> str:
-    """Returns the remaining time of a run with this *status* as a text; empty if unknown or if the stage is done."""
+    """Returns the remaining time of a run with this *status* as a text; empty if it is unknown or the stage is done."""
     return _format_remaining(status["remaining_s"]) if status["done"] < status["due"] else ""
 
 
@@ -131,7 +134,10 @@ def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[
 
 
 def read_last_history_entry(folder: Path, since: float) -> dict[str, Any] | None:
-    """Returns the last complete entry of the history in *folder*; None if it is older than *since* or unreadable."""
+    """Returns the last complete entry of the training history in *folder*.
+
+    Returns None if the file of the history was last changed before *since* (epoch seconds), or cannot be read.
+    """
     from gre_bench.tuning.record import HISTORY
 
     path = folder / HISTORY

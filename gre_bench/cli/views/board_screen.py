@@ -38,7 +38,7 @@ from gre_bench.board.words import (
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, print_columns
 from gre_bench.cli.views.screen import format_or_dash, say
-from gre_bench.core.metrics import find_recipe, is_known
+from gre_bench.core.metrics import find_recipe, is_metric_name
 from gre_bench.core.terminal import counted
 from gre_bench.reports.correctness import FlawResults, MeanWithTest
 from gre_bench.reports.signatures import headline_metric
@@ -83,20 +83,20 @@ def show_leaderboard(
     - *brief*: whether to leave out notes, controls and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
-    - *orders*: signature → the order of the candidates by each validated evaluation LM (`read_lm_orders`).
+    - *orders*: signature id → the order of the candidates by each validated evaluation LM (`read_lm_orders`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
-    - *exposures*: which LMs may have seen the reviews.
-    - *validations*: the validation records. Only the certificate in them is printed, which says which degrees of
-      harm a metric detects.
-    - *gaps*: the difference in score between contaminated and other models.
+    - *exposures*: which LMs may have been trained on the reviews.
+    - *validations*: the validation records. Of these, only certificates are printed. A certificate says which degrees
+      of harm a metric detects.
+    - *gaps*: how much higher contaminated models score than the others.
     - *details*: whether to also print the meaning of the columns, the ties, the data and tests behind each board, and
       properties of the reviews.
     - *wanted*: the headline metric; None means the first validated one.
     - *every*: whether to print the boards of all metrics and groups in full.
     """
-    for metric in sorted({row["metric"] for row in rows if not is_known(row["metric"])}):
+    for metric in sorted({row["metric"] for row in rows if not is_metric_name(row["metric"])}):
         say(f"no board of {metric}: the package that has this metric is missing; install it again", style="yellow")
-    rows = [row for row in rows if is_known(row["metric"])]
+    rows = [row for row in rows if is_metric_name(row["metric"])]
     if not rows:
         return
     by_id = {row["signature_id"]: row for row in signatures}
@@ -128,7 +128,7 @@ def show_leaderboard(
 
 
 def _format_certificate_lines(validations: Sequence[ValidationRow], signature_id: str) -> list[str]:
-    """Returns the lines of a metric's certificate, which says which degrees of harm the metric detects.
+    """Returns the lines on the certificate of a metric: which degrees of each harm the metric detects.
 
     *signature_id*: the signature of the metric.
     """
@@ -204,7 +204,8 @@ def _print_board(
 ) -> None:
     """Prints one board.
 
-    *printed*: notes that were printed before and are not repeated; None means to leave out notes and controls.
+    *printed*: notes that were printed before, which are not repeated; new notes are added to it. None means to leave
+    out notes and controls.
     """
     recipe = find_recipe(signature["metric"])
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
@@ -240,7 +241,7 @@ def _print_board(
 
 
 def _explain_human_baseline(rows: Sequence[LeaderboardRow], printed: set[str] | None) -> list[str]:
-    """Returns a line that explains the human baseline, unless its own note does so; adds the line to *printed*."""
+    """Returns a line that explains the human baseline; none if the baseline has a note. Adds the line to *printed*."""
     lines = [HUMAN_IS for row in rows if row["kind"] == "human" and row["score"] is not None and not row["note"]]
     if printed is not None:
         printed.update(lines)
@@ -353,9 +354,8 @@ def _print_score_basis(
 def describe_reference_counts(rows: Sequence[LeaderboardRow]) -> str | None:
     """States how many references per paper the models and the human baseline have, if the numbers differ.
 
-    Returns None if the numbers are equal. If there is no human baseline, returns the reason instead. Papers that the
-    metric leaves out, such as papers without an abstract, do not count. For the human baseline, papers whose only human
-    review is the reference do not count either.
+    If there is no human baseline, states the reason if it is known. Returns None if there is nothing to state. Papers
+    that the metric leaves out, such as papers without an abstract, do not count.
     """
     if lacking := explain_missing_human(rows):
         return lacking
@@ -443,14 +443,14 @@ DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
     ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
     ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
 )
-"""For each column: its header, the function that returns a row's cell, its order and its kind (see `Column`)."""
+"""Per column: (header, function that returns a row's cell, order, kind). For order and kind, see `Column`."""
 
 SHOWN_STRATA = 6
 """The most values of a stratum that get a column; these are the values with the most papers."""
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
-    """Prints how many papers have each value of a stratum such as the area, and the scores on these papers."""
+    """Prints how many papers have each value of a stratum, such as the area of a paper, and the scores on them."""
     sizes: dict[str, dict[str, int]] = {}
     for row in counts:
         sizes.setdefault(row["stratum"], {})[row["value"]] = row["papers"]

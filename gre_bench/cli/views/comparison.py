@@ -1,4 +1,4 @@
-"""Prints the results of ``gre-bench compare``, for boards, effects, releases, candidates, LMs or contrasts.
+"""Prints the results of ``gre-bench compare``: of boards, effects, releases, candidates, LMs or contrasts.
 
 A side of a comparison is a board, or the effects of perturbations on scores. Both kinds come from a run or from a
 published table.
@@ -15,7 +15,7 @@ from pathlib import Path
 from gre_bench.board.words import ONE_LM, describe_scoring_lm, format_not_validated, format_p_value, warn_of_few_papers
 from gre_bench.cli.views.fitted import print_text_table
 from gre_bench.cli.views.screen import format_or_dash, say, say_nonempty
-from gre_bench.core.metrics import ALPHA, find_recipe, is_known
+from gre_bench.core.metrics import ALPHA, find_recipe, is_metric_name
 from gre_bench.core.terminal import counted
 from gre_bench.store import Row
 
@@ -33,7 +33,7 @@ _format_correlation = partial(format_or_dash, form=".3f", lacking="not defined")
 
 
 def show_sides(report: Row) -> None:
-    """Prints a comparison of two boards or runs, and what was left out and why."""
+    """Prints a comparison of two sides, and what was left out and why."""
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
         say(f"Spearman between {first} and {other}, over the models that both rank")
@@ -68,8 +68,8 @@ def show_sides(report: Row) -> None:
 def show_candidates(report: Row, details: bool = False) -> None:
     """Prints which of two candidates scores higher and how certain that is, one sentence per metric.
 
-    *details*: whether to also print the interval of each part of the difference, the papers behind it, and the metrics
-    that are not validated.
+    *details*: whether to also print the differences of chance scores and of scores above chance, and the papers on
+    which each candidate leads most. Metrics that are not validated are then printed too.
     """
     first, other = report["compared"]
     rows = report["candidates"]
@@ -79,7 +79,7 @@ def show_candidates(report: Row, details: bool = False) -> None:
     for row in printed:
         say(f"{_get_metric_title(row['metric'])}: {_describe_lead(row, first, other)}")
         if details and not row["problem"]:
-            _print_difference_parts(row, first, other)
+            _print_difference_details(row, first, other)
     left: dict[str, list[str]] = {}
     for row in rows:
         if ordered and not details and row not in ordered:
@@ -102,7 +102,7 @@ def show_candidates(report: Row, details: bool = False) -> None:
 def _list_candidate_notes(rows: Sequence[Row], printed: Sequence[Row]) -> list[str]:
     """Returns the notes on each candidate under the metrics of the *printed* rows.
 
-    A note names these metrics, unless it is the same under the metrics of all *rows*.
+    A note begins with the metrics that it applies to, unless the candidate has only one note under all *rows*.
     """
     lines = []
     for index in range(2):
@@ -121,7 +121,7 @@ def _describe_lead(row: Row, first: str, other: str) -> str:
     """
     if row["problem"]:
         return row["problem"]
-    unit = "" if not is_known(row["metric"]) else f" {find_recipe(row['metric']).unit}"
+    unit = "" if not is_metric_name(row["metric"]) else f" {find_recipe(row['metric']).unit}"
     leader, sign, won = (first, 1, row["won"]) if row["difference"] > 0 else (other, -1, row["lost"])
     ends = sorted((sign * row["low"], sign * row["high"]))
     papers = counted(row["papers"], "paper")
@@ -142,8 +142,11 @@ def _describe_lead(row: Row, first: str, other: str) -> str:
     return "; ".join([sentence, *others])
 
 
-def _print_difference_parts(row: Row, first: str, other: str) -> None:
-    """Prints the parts of a difference, its median, and the papers on which each of the two leads most."""
+def _print_difference_details(row: Row, first: str, other: str) -> None:
+    """Prints a difference in score, its tests, and its two parts: in chance scores, and in scores above chance.
+
+    Also prints the papers on which *first* leads most, and those on which *other* does.
+    """
     say(f"  difference: {_format_interval(row)}; median {row['median']:+.2f}, trimmed mean {row['trimmed']:+.2f}")
     board = row["board"]
     corrected = (
@@ -257,14 +260,16 @@ def show_releases(report: Row, details: bool = False) -> None:
 
 
 def _print_releases_in_brief(report: Row) -> None:
-    """Prints for each metric who led before, who leads now, and who is new or has another rank; then the cause.
+    """Prints what differs between the settings and imports of two releases, and what changed on their boards.
 
-    Metrics for which this text is the same are printed together.
+    For each metric: who led before, who leads now, who is new, and who has another rank.
+
+    Metrics with the same text share it.
     """
     first, second = report["compared"]
     say(f"{first} → {second}", style="bold")
     differs = (
-        "; ".join(_find_origin_differences(report["provenance"])) or "nothing in settings, program, sample and imports"
+        "; ".join(_list_causes_of_changes(report["provenance"])) or "nothing in settings, program, sample and imports"
     )
     say(f"what differs: {differs}")
     by_lines: dict[tuple[str, ...], list[str]] = {}
@@ -293,11 +298,11 @@ def _describe_scoring_lms(rows: Sequence[Row]) -> list[str]:
 
 
 def _get_metric_title(metric: str) -> str:
-    return find_recipe(metric).title if is_known(metric) else metric
+    return find_recipe(metric).title if is_metric_name(metric) else metric
 
 
 def _describe_board_changes(row: Row) -> str:
-    """Returns who is new or gone, whose rank, score or difference to human changed, and how many stayed the same."""
+    """Returns who is new or gone, whose rank, score or difference to human changed, and how many did not change."""
     arrived: dict[str, list[str]] = {"new": [], "gone": []}
     parts: list[str] = []
     ranks: list[str] = []
@@ -341,8 +346,8 @@ SHOWN_NAMES = 3
 SHOWN_CAUSES = 4
 
 
-def _find_origin_differences(provenance: Sequence[Row]) -> list[str]:
-    """Returns what differs between the origins of two releases, such as settings, sample and imports.
+def _list_causes_of_changes(provenance: Sequence[Row]) -> list[str]:
+    """Returns why two releases may have different scores: settings, imports and so on that differ between them.
 
     An import is named by its file. Any other value is named by its path in the manifest, such as
     ``settings.scoring.form``.

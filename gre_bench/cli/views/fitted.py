@@ -29,9 +29,9 @@ _PARTS = re.compile(r"\+?[^-/+]*[-/]?")
 class Column:
     """A column of a table: its header *head*, and one text per row (*cells*).
 
-    - *order*: 0 for a required column. Optional columns are added from order 1 upwards while there is room.
+    - *order*: 0 for a required column. Optional columns are added, lowest order first, while there is room.
     - *kind*: a ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped.
-    - *widest*: the preferred width of a column of names, unless its longest name is shorter.
+    - *widest*: the preferred width of a column of names. A column whose names are all shorter is narrower.
     - *natural*: the width of the uncut column, in characters.
     - *least*: the smallest possible width.
     - *wanted*: the preferred width.
@@ -100,8 +100,8 @@ def print_text_table(
 ) -> None:
     """Prints *rows* as a table with the column headers *heads*.
 
-    *names*: the headers of columns that contain names. The first column always contains names. Names may be shortened.
-    All other columns contain numbers.
+    *names*: the headers of columns that contain names, besides the first column. Names may be shortened. All other
+    columns contain numbers.
     """
     cells = [[screen.remove_control_characters(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]

@@ -24,14 +24,14 @@ class Format(StrEnum):
 
 
 KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending.jsonl")
-"""The parts of a state folder that no output may overwrite."""
+"""Folders and files of a state folder that no output may overwrite."""
 
 
 def write_rows(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
     """Writes the columns *names* of *rows* in the format *form* to the file *out*; to standard output if *out* is None.
 
-    Raises `SettingsError` if *form* is Parquet and *out* is None, or if *out* cannot be written. Also raises it if
-    *out* lies in a part of the state folder *state* that `KEPT` lists.
+    Raises `SettingsError` if *form* is Parquet and *out* is None, or if *out* cannot be written. It also does if *out*
+    is or lies in one of `KEPT` in the state folder *state*.
     """
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")

@@ -55,7 +55,10 @@ def get_line_width(console: Console) -> int | None:
 
 
 def get_output_width() -> int:
-    """Returns the width of standard output in characters; for a pipe, ``COLUMNS`` or else `PIPED_WIDTH`."""
+    """Returns the width of standard output in characters.
+
+    For a pipe, this is the environment variable ``COLUMNS``, or `PIPED_WIDTH` if that is unset.
+    """
     return get_line_width(out) or PIPED_WIDTH
 
 
@@ -94,8 +97,8 @@ def wrap_line(line: str, columns: int | None) -> list[str]:
 def say(text: str, console: Console | None = None, style: str = "") -> None:
     """Prints *text* without its control characters on *console* (None: standard output).
 
-    Lines wrap at the width that the environment variable ``COLUMNS`` sets, else at the terminal's width. Piped output
-    wraps only if ``COLUMNS`` is set.
+    Lines wrap at the width in the environment variable ``COLUMNS``; if that is unset, at the terminal's width. Piped
+    output wraps only if ``COLUMNS`` is set.
     """
     console = console or out
     for line in remove_control_characters(text).split("\n"):

@@ -50,7 +50,7 @@ def show_planned_requests(plan: Row) -> None:
 
 
 def show_validation(summary: Row) -> None:
-    """Prints the effect of each perturbation on the scores, the verdict on each metric, and why pairs have no score."""
+    """Prints the effect of each perturbation on the scores, whether each metric passes, and why pairs have no score."""
     for family in ("degradation", "manipulation"):
         rows = [row for row in summary["effects"] if row["family"] == family]
         if rows:
@@ -114,10 +114,12 @@ def _show_validation_verdicts(summary: Row) -> None:
 
 
 def show_certificates(summary: Row) -> None:
-    """Prints a table per metric, with a row per harm.
+    """Prints a table per metric, with a row per kind of harm. A row has these columns:
 
-    A row has the smallest degree of harm that the metric detects, by number of papers, and the effect of the highest
-    degree. It also has the degree from which the harm raises the score, and whether the effect is monotone.
+    - the smallest degree of the harm that the metric detects, one column for each number of papers in `PAPERS`
+    - the change in score at the highest degree
+    - the degree from which the harm raises the score; a dash if it never does
+    - whether the curve is monotone: it never both rises and falls significantly from one degree to the next
     """
     from gre_bench.perturbations.harms import HARMS
     from gre_bench.stats.degrees import PAPERS
@@ -146,7 +148,7 @@ def _format_degree(degree: int | None) -> str:
 
 
 def show_agreement(summary: Row) -> None:
-    """Prints the results of ``study agree``: one table per coefficient, then how many pairs have no score and why."""
+    """Prints the results of ``study agree``: one table per correlation coefficient, then why pairs have no score."""
     for kind, name in _NAMES.items():
         rows = [row for row in summary["agreements"] if row["kind"] == kind]
         _show_coefficients(name, rows, summary)
@@ -205,7 +207,7 @@ def _format_coefficient(row: Row, value: str, low: str, high: str) -> str:
 
 
 def show_label_aucs(summary: Row) -> None:
-    """Prints how well each score separates points with a higher label from points with a lower label (AUC)."""
+    """Prints how well each score separates points of reviews with a higher label from those with a lower one (AUC)."""
     for label in summary["labels"]:
         _show_label_aucs(label, summary["edition"])
         if missing := label["labelled"] - label["points"]:
@@ -236,9 +238,9 @@ def _show_label_aucs(label: Row, edition: str) -> None:
 
 
 def format_auc(row: Row, start: str) -> str:
-    """Returns an AUC of *row* with its interval, or why there is none.
+    """Returns an AUC of *row* with its interval; if there is no AUC, returns the reason.
 
-    *start*: "" for the AUC over all points, ``within_`` for the AUC within papers.
+    *start*: the prefix of the AUC's columns in *row*: "" for all points, ``within_`` for points of the same paper.
     """
     if row[f"{start}auc"] is None:
         return str(row[f"{start}problem"])
@@ -255,9 +257,10 @@ TITLES = {
 
 
 def show_reference_dependence(report: Row) -> None:
-    """Prints, for pairs of LM candidates, up to which share of AI-written references their order holds.
+    """Prints up to which share of AI-written references the order of every two LM candidates holds.
 
-    Also prints how leads over the human baseline shift if a human reviewer is left out.
+    Also prints how leads over the human baseline shift if one human reviewer is left out. If an LM likely wrote some
+    references, prints how leads differ between these and the others.
     """
     for item in report["metrics"]:
         say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")
@@ -277,7 +280,7 @@ def show_reference_dependence(report: Row) -> None:
 
 
 def show_committee(report: Row) -> None:
-    """Prints how the joint information of a committee grows with each LM reviewer, and what a human review adds."""
+    """Prints how the score of joined reviews grows with each LM whose review joins, and what a human review adds."""
     for item in report["metrics"]:
         title = f"{report['edition']} · {find_recipe(item['metric']).title} by {item['evaluation_lm']}"
         if item["curve"] is None:

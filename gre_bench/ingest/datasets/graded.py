@@ -1,10 +1,10 @@
 """Imports graded reviews and the reviewed items from one file (Xu et al. 2025, §4.1; RottenReviews).
 
-The file has one row per review. Our own layout has these columns; those on the last four lines are optional:
+The file has one row per review. It has the columns of RottenReviews, or these; the last four items are optional:
 
 - ``item_id``: the id of the reviewed item.
 - ``review``, or ``strengths``, ``weaknesses`` and ``suggestions``: the text of the review.
-- ``grade``: a number, or a name such as A, B, C; blank if the review is not graded.
+- ``grade``: how good the review is: a number, or a name such as A, B, C; blank if it is not graded.
 - ``review_id``, or ``reviewer``: the id of the review, or the reviewer's name.
 - ``title``, ``abstract``, ``text``: the item's texts. It is enough that one row of the item holds them.
 - ``rating``: the reviewer's own rating of the item.
@@ -43,7 +43,8 @@ from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
 class ColumnLayout:
     """The layout of one kind of file. *columns*: {field: column name}. *domain*: the default domain.
 
-    *sections*: if a review is split over several columns, these columns, in the order of the domain's headings.
+    *sections*: the columns that hold the parts of a review, if no single column holds it. They are in the order of the
+    domain's headings.
     """
 
     name: str
@@ -77,7 +78,7 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
         return None
     if _is_grade_name(value, names):
         return float(names.index(str(value).strip()) + 1)
-    number = _parse_limited_number(value)
+    number = _parse_bounded_number(value)
     if number is None:
         known = f", nor one of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"
         raise RefusedError(f"{key} {shorten_cell(value)} is not a number{known}")
@@ -88,7 +89,7 @@ def _is_grade_name(value: Any, names: Sequence[str]) -> bool:
     return isinstance(value, str) and value.strip() in names
 
 
-def _parse_limited_number(value: Any) -> float | None:
+def _parse_bounded_number(value: Any) -> float | None:
     number = parse_number(value)
     return None if number is None or abs(number) > LARGEST else number
 
@@ -114,10 +115,9 @@ def read_graded_reviews(
 ) -> GradedFile:
     """Returns the items in the file *path* as papers, with their graded reviews.
 
-    Papers and reviews are compared with the known records of the same ids.
-
-    *domain*, *grade_column*: by default, the file's layout decides. *grades*: the names of the grades, worst first; by
-    default, the domain decides. Raises `SourceError` if no layout fits, or if the grades mix names and numbers.
+    *known_papers*, *known_reviews*: the edition's records by id; a row that contradicts them is refused. *domain*,
+    *grade_column*: by default, the file's layout decides. *grades*: the names of the grades, worst first; by default,
+    the domain decides. Raises `SourceError` if no layout fits, or if the grades mix names and numbers.
     """
     imported = Imported()
     rows, present = read_rows(path, imported)
@@ -142,7 +142,7 @@ def read_graded_reviews(
     named = {
         _is_grade_name(cell, names)
         for cell in cells
-        if _is_grade_name(cell, names) or _parse_limited_number(cell) is not None
+        if _is_grade_name(cell, names) or _parse_bounded_number(cell) is not None
     }
     if len(named) > 1:
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")

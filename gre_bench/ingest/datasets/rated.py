@@ -1,8 +1,8 @@
 """Reads rated texts of other studies: summaries with human scores, and reviews that LMs wrote elsewhere.
 
-Summaries, which serve to test examiners, have the format of the Eval4NLP 2023 shared task. The columns are the source
-text (``SRC``) and its summary (``HYP``). Optional columns are the human ``Score`` of the summary, the ``id`` of the
-source, and the author of the summary (``model_id``).
+Summaries serve to test examiners. Their files have the format of the Eval4NLP 2023 shared task. The columns are the
+source text (``SRC``), its summary (``HYP``) and the human ``Score`` of the summary, which may be blank. Optional
+columns are the ``id`` of the source, and the author of the summary (``model_id``).
 
 Rated reviews and the human ratings of the same papers are in one folder:
 
@@ -31,9 +31,9 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """A summary (*text*) of the text *source*, written by *player*, with its *human* score.
+    """A summary (*text*) of the text *source*. *human*: its human score; None if there is none.
 
-    Summaries with the same *group* have the same source.
+    *player*: the author of the summary. *group*: the id of the source, which all its summaries share.
     """
 
     item_id: str
@@ -82,8 +82,11 @@ _LONGEST_LIST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class GivenReview:
-    """A review that the LM *model* wrote elsewhere. *run*: the name of its run, or empty. *rating*: as in the file."""
+class RatedReview:
+    """A review that the LM *model* wrote elsewhere. *run*: the name of the model's run; empty if the file states none.
+
+    *rating*: the rating as a text; None if it is blank.
+    """
 
     paper_id: str
     model: str
@@ -116,7 +119,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
     return ratings
 
 
-def read_rated_reviews(folder: Path) -> list[GivenReview]:
+def read_rated_reviews(folder: Path) -> list[RatedReview]:
     """Returns the rated reviews in *folder*. A model may rate a paper only once per run.
 
     Raises `SourceError` if there is no file of reviews, or if a row cannot be used.
@@ -126,7 +129,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
         raise SourceError(
             f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
         )
-    reviews: dict[tuple[str, str, str], GivenReview] = {}
+    reviews: dict[tuple[str, str, str], RatedReview] = {}
     for number, row in read_all_rows(path)[0]:
         try:
             if "Overall" not in row:
@@ -136,7 +139,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
             text = "\n\n".join(part if name == "review" else f"{name}:\n{part}" for name, part in parts if part)
             shown = None if rating is None or rating != rating else str(rating).strip() or None
             names = read_name(row, "paper_id"), read_name(row, "model"), read_text(row, "run") or ""
-            review = GivenReview(*names, shown, text or None)
+            review = RatedReview(*names, shown, text or None)
             key = (review.model, review.run, review.paper_id)
             if key in reviews:
                 raise RefusedError(f"{review.model} rates paper {review.paper_id} twice in run {review.run or 'none'}")

@@ -52,7 +52,7 @@ class SampleCriteria:
 class Restaurant:
     """The data about a restaurant that are kept in memory during reading. *long*: how many long reviews it has.
 
-    *chosen*: the sampled reviews, each as (negative random number, line number, offset in bytes).
+    *chosen*: the reviews sampled so far, each as (negative random number, line number, offset in bytes).
     """
 
     paper: Paper
@@ -69,10 +69,11 @@ def sample_restaurants(
     terms: SampleCriteria,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """Returns the sampled restaurants as papers, with their names as titles, categories as synopses, and reviews.
+    """Returns the sampled restaurants as papers, with their sampled reviews and their categories as synopses.
 
     *businesses*, *reviews*: the two files. Each of their lines is imported, refused with a reason, or counted in
-    ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.
+    ``left_out``. *known_papers*, *known_reviews*, *known_categories*: the edition's records by id. Raises `SourceError`
+    if no restaurant has enough long reviews.
     """
     imported = Imported()
     restaurants = _read_restaurants(businesses, terms, imported)
@@ -186,7 +187,7 @@ def _parse_review(line: bytes) -> Review:
 
 
 def _compute_seeded_rank(terms: SampleCriteria, item: str) -> int:
-    """Returns a random number that depends only on the seed and *item*; items with the lowest numbers are sampled."""
+    """Returns a pseudo-random number from the seed and the id *item*; items with the lowest numbers are sampled."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 

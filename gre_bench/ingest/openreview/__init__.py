@@ -1,1 +1,1 @@
-"""Fetches reviews and papers from OpenReview: client, request budget, journal, and snapshots."""
+"""Fetches reviews and papers from OpenReview: a client, its request limits, and a log of all answers (journal)."""

@@ -2,7 +2,10 @@
 
 It uses openreview-py for login, URLs and headers, but sends all requests over our own transport. Notes are returned as
 the service sent them, because openreview-py's own objects drop unknown fields. Each method sends one request, so that
-the caller can store the answer before the next request. Only `OpenReview.forum` may send several.
+the caller can store the answer before the next request. Only `OpenReview.fetch_forum` may send several.
+
+A note is any record of OpenReview. A forum is a submission with its replies. An invitation names a venue-year and a
+kind of its notes. A listing is all submissions under one invitation.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ _NUMBER = re.compile(r"(\d+)_")
 class Login:
     """An account's *token*, or its *username* and *password*.
 
-    A second factor is a current code (*mfa_code*), or the secret that generates such codes (*totp_secret*).
+    For an account with a second factor: *mfa_code* is a current code, *totp_secret* the secret that generates codes.
     """
 
     username: str = ""
@@ -65,20 +68,20 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
-    """The PDFs in one archive. *files*: paper id → bytes. *damaged*: whether the archive is damaged.
+class PdfArchive:
+    """The PDFs in one archive. *files*: paper id → bytes. *damaged*: whether any of the archive cannot be read.
 
-    *strangers*: how many files match no requested paper.
+    *unmatched*: how many files in the archive cannot be assigned to one requested paper.
     """
 
     files: dict[str, bytes]
     damaged: bool = False
-    strangers: int = 0
+    unmatched: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether it is certain that the service has no PDF of a requested paper that is missing from the archive."""
-        return not self.damaged and not self.strangers
+        """Whether the service has no PDF of the requested papers that are not in *files*; otherwise that is unclear."""
+        return not self.damaged and not self.unmatched
 
 
 class ForbiddenItemError(SourceError):
@@ -107,20 +110,21 @@ class OpenReview:
         self._client: Any = None
         self._token_spent = False
 
-    def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
-        """Returns at most *limit* submissions of *invitation*, sorted by id; if *after* is given, those after that id.
+    def fetch_page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
+        """Returns at most *limit* submissions under *invitation*, sorted by id.
 
-        *optional*: whether to return an empty page, instead of raising an error, if the invitation does not exist.
+        *after*: the last id of the previous page; None for the first page. *optional*: whether to return an empty page,
+        instead of raising an error, if the invitation does not exist.
         """
         missing: Note | None = {"notes": [], "count": 0} if optional else None
         return self._fetch_notes_page(
             {"invitation": invitation, "details": "replies"}, after, limit, invitation, missing
         )
 
-    def count(self, invitation: str) -> int | None:
-        return self.page(invitation, limit=1).count
+    def fetch_count(self, invitation: str) -> int | None:
+        return self.fetch_page(invitation, limit=1).count
 
-    def forum(self, forum: str) -> Page:
+    def fetch_forum(self, forum: str) -> Page:
         """Returns all visible notes of a forum, including the submission; sends one request per `PAGE` notes."""
         notes: dict[str, Note] = {}
         count, after = None, None
@@ -134,7 +138,7 @@ class OpenReview:
                 return Page([*notes.values()], count)
             after = str(page.notes[-1].get("id"))
 
-    def history(self, note_id: str) -> list[Note]:
+    def fetch_history(self, note_id: str) -> list[Note]:
         """Returns the versions of a note as the service sent them (API v2: "edits", v1: "references"); may be empty."""
         if self.api == 2:
             name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
@@ -142,12 +146,12 @@ class OpenReview:
             name, address, query = "references", "reference_url", {"referent": note_id, "limit": PAGE}
         return _extract_note_list(self._fetch_json_object(address, query, {name: []}), name, f"{name} of {note_id}")
 
-    def pdf(self, paper_id: str) -> bytes | None:
+    def fetch_pdf(self, paper_id: str) -> bytes | None:
         response = self._send_get_request("pdf_url", {"id": paper_id})
         return None if response is None else response.content
 
-    def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """Returns the PDFs of several papers with one request (API v2); None if there are none.
+    def fetch_pdfs(self, numbers: Mapping[str, object]) -> PdfArchive | None:
+        """Returns the PDFs of several papers with one request (API v2); None if the service has none of them.
 
         *numbers*: paper id → submission number.
         """
@@ -155,7 +159,7 @@ class OpenReview:
         if response is None:
             return None
         if len(numbers) == 1:  # the service sends the PDF itself
-            return Archive({next(iter(numbers)): response.content})
+            return PdfArchive({next(iter(numbers)): response.content})
         return _extract_pdfs_from_archive(response.content, numbers)
 
     def _fetch_notes_page(
@@ -167,7 +171,7 @@ class OpenReview:
         return Page(_extract_note_list(tree, "notes", subject), count if isinstance(count, int) else None)
 
     def _fetch_json_object(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
-        """Returns the JSON object of the answer. After a 404, returns *missing* if given, else raises `SourceError`."""
+        """Returns the JSON object in the answer. After a 404, returns *missing*; raises `SourceError` if it is None."""
         if self._send_get_request(address, query, must_exist=missing is None) is None and missing is not None:
             return missing
         if not isinstance(self.transport.last, Mapping):
@@ -177,9 +181,9 @@ class OpenReview:
     def _send_get_request(
         self, address: str, query: Mapping[str, Any], path: str = "", must_exist: bool = False
     ) -> Response | None:
-        """Returns the answer to one request; None for a 404 answer, unless the item *must_exist*.
+        """Returns the answer to one request. For a 404, returns None, or raises `SourceError` if *must_exist*.
 
-        *address*: the name of the attribute of openreview-py's client that holds the URL; *path* is appended to the
+        *address*: the attribute of openreview-py's client with the URL, such as ``pdf_url``. *path*: the end of the
         URL. If the token has expired, logs in again, once. Raises `ForbiddenItemError` for a 403.
         """
         for attempt in range(2):
@@ -250,7 +254,7 @@ class OpenReview:
         known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
 
         class ClientWithoutLogin(known):  # type: ignore[misc, valid-type]
-            """A client that does not log in when it is opened, because that would bypass the request budget."""
+            """openreview-py's client without the login at its start, which would bypass the request budget."""
 
             def login_user(self, *_: Any, **__: Any) -> Any:
                 return {}
@@ -274,9 +278,12 @@ def _extract_note_list(tree: Mapping[str, Any], name: str, subject: str) -> list
     return listed
 
 
-def _extract_pdfs_from_archive(data: bytes, numbers: Mapping[str, object]) -> Archive:
-    """Returns the PDFs in the zip archive *data*; damaged files are skipped. *numbers*: as in `OpenReview.pdfs`."""
-    files, damaged, strangers = dict[str, bytes](), False, 0
+def _extract_pdfs_from_archive(data: bytes, numbers: Mapping[str, object]) -> PdfArchive:
+    """Returns the PDFs in the zip archive *data*; damaged files are skipped.
+
+    *numbers*: as in `OpenReview.fetch_pdfs`.
+    """
+    files, damaged, unmatched = dict[str, bytes](), False, 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for name in archive.namelist():
@@ -286,7 +293,7 @@ def _extract_pdfs_from_archive(data: bytes, numbers: Mapping[str, object]) -> Ar
                 numbered = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
                 owners = [stem] if stem in numbers else numbered
                 if len(owners) != 1:
-                    strangers += 1
+                    unmatched += 1
                     continue
                 try:
                     files[owners[0]] = archive.read(name)
@@ -294,4 +301,4 @@ def _extract_pdfs_from_archive(data: bytes, numbers: Mapping[str, object]) -> Ar
                     damaged = True
     except UNREADABLE:
         damaged = True
-    return Archive(files, damaged, strangers)
+    return PdfArchive(files, damaged, unmatched)

@@ -1,14 +1,15 @@
-"""Fetches a venue-year in four steps, and stores every answer in the journal before the next request:
+"""Fetches a venue-year in four steps, and stores every answer in a log, the journal, before the next request:
 
     1. Fetch the listings of submissions with their replies.
-    2. Fetch the forums of submissions whose replies the listing left out.
+    2. If a listing lacks replies to a submission, fetch the submission's forum.
     3. Sample papers as a refresh with the same settings does; fetch their PDFs and the versions of their notes.
     4. Make a snapshot of everything in the journal.
 
-Each step continues where the journal ends. `Paused`, an error or a kill may stop it at any time. An item in the journal
-is not requested again. A missing item (404) is recorded as permanently missing. A refused item (403) is requested again
-by the next run, and many refusals in a row end this run. The snapshot depends only on the service's answers and the
-venue's dates. The time and order of the answers and the number of runs do not matter.
+`client` explains listings, forums and notes. Each step continues where the journal ends. `Paused`, an error or a kill
+may stop it at any time. An item in the journal is not requested again. A missing item (404) is recorded as permanently
+missing. A refused item (403) is requested again by the next call of the command, and many refusals in a row end this
+call. The snapshot depends only on the service's answers and the venue's dates. The time and order of the answers and
+the number of calls do not matter.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceErro
 from gre_bench.core.settings import EditionSettings, FetchSettings, Settings
 from gre_bench.core.whole_files import build_write_error, write_file
 from gre_bench.ingest.openreview import journal as journals
-from gre_bench.ingest.openreview.client import BATCH, PAGE, Archive, ForbiddenItemError, Login, OpenReview
+from gre_bench.ingest.openreview.client import BATCH, PAGE, ForbiddenItemError, Login, OpenReview, PdfArchive
 from gre_bench.ingest.openreview.journal import (
     Journal,
     Kind,
@@ -52,12 +53,12 @@ EMPTY_PAGES = 3
 IN_A_ROW = 5
 """After this many refusals in a row, we assume that the service refuses the account or machine, not single items."""
 ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.histories=false"}
-NONE = Archive({}, damaged=True)
+NONE = PdfArchive({}, damaged=True)
 MISSING, NOT_NAMED, REFUSED = "the service has no PDF of it", "the note names no PDF", "the service refuses it"
 STATUS_EVERY_S = 0.2
 
 Stated = tuple[int | None, str | None]
-"""(submission number, name of the PDF), as the paper's note states them."""
+"""(submission number, name of the PDF), as the paper's note states them; None for what it does not state."""
 Tell = Callable[[str, str, int, int], None]
 """A function that reports progress: (stage, kind of request, items done, total number of items)."""
 
@@ -66,8 +67,8 @@ Tell = Callable[[str, str, int, int], None]
 class FetchRequest:
     """What to fetch, and the folder *state* in which it is stored.
 
-    *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``. *began*: when this part of the fetch run
-    started (epoch seconds).
+    *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``. *began*: when the current call of the
+    command started (epoch seconds); a fetch run may take several calls.
     """
 
     settings: Settings
@@ -81,7 +82,7 @@ class FetchRequest:
 
     @property
     def origin(self) -> Origin:
-        return origin(self.settings)
+        return find_origin(self.settings)
 
     @property
     def folder(self) -> Path:
@@ -107,7 +108,7 @@ def locate_budget_file(state: Path) -> Path:
     return state / "openreview" / "budget.json"
 
 
-def origin(settings: Settings) -> Origin:
+def find_origin(settings: Settings) -> Origin:
     """Returns the host and API version to fetch from; raises `SettingsError` if the host is unknown."""
     venue = find_venue_entry(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
@@ -119,13 +120,14 @@ def origin(settings: Settings) -> Origin:
 def choose_fetch_run_folder(settings: Settings, state: Path, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run for *settings*, or a new folder; see `choose_run_folder`."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
-    return journals.choose_run_folder(locate_budget_file(state).parent, name, origin(settings), again)
+    return journals.choose_run_folder(locate_budget_file(state).parent, name, find_origin(settings), again)
 
 
 def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
-    """Fetches all submissions of the venue-year with their replies into the journal, as far as the service allows.
+    """Fetches all submissions of the venue-year with their replies into the journal.
 
-    *secret*: a function that returns the secret for a reference such as ``env:NAME``.
+    The outcome says if the service paused requests before the end. *secret*: a function that returns the secret for a
+    reference such as ``env:NAME``.
     """
     with Journal(request.folder, request.origin) as journal:
         if (
@@ -141,7 +143,7 @@ def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]
             forums = find_submissions_lacking_replies(journal)
             due = [forum for forum in forums if forum not in journal.forums]
             for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
-                replies = client.forum(forum)
+                replies = client.fetch_forum(forum)
                 journal.add_forum(forum, replies.notes, replies.count)
                 tell("forums", "notes", done, len(forums))
 
@@ -149,7 +151,7 @@ def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]
 
 
 def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
-    """Fetches the versions of notes and the PDFs of the sampled papers into the journal, as far as the service allows.
+    """Fetches the versions of notes and the PDFs of the sampled papers into the journal.
 
     If the service pauses requests for versions, requests for PDFs continue, and vice versa. *secret*: as in
     `fetch_notes_into_journal`.
@@ -170,7 +172,7 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
 
         def fetch_histories(client: OpenReview, tell: Tell) -> None:
             def request_history(note_id: str) -> None:
-                journal.add_history(note_id, client.history(note_id))
+                journal.add_history(note_id, client.fetch_history(note_id))
                 tell("versions", "edits", sum(item in journal.histories for item in due), len(due))
 
             refusals = _RefusalSeries(journal, "history")
@@ -271,11 +273,11 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
     while not (pages and pages[-1].end):
         count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
         for attempt in range(1, EMPTY_PAGES + 1):
-            page = client.page(invitation, after, min(fetch.page, PAGE), not required)
+            page = client.fetch_page(invitation, after, min(fetch.page, PAGE), not required)
             count = count if page.count is None else page.count
             if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and len(seen) < count:
                 # The service no longer counts notes that were deleted since the listing began.
-                count = client.count(invitation)
+                count = client.fetch_count(invitation)
             if page.notes or (attempt > 1 if count is None else len(seen) >= count):
                 break
         else:
@@ -299,11 +301,10 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
 
 
 def _select_items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns those of *items* that a run must still request.
+    """Returns those of *items* that must still be requested.
 
-    *kind*: ``pdf`` if *items* are paper ids, ``history`` if they are note ids. *began*: when the run started (epoch
-    seconds). Items that were refused before the run come last. Items that were received at any time, or refused since
-    the run started, are left out.
+    *kind*: ``pdf`` if *items* are paper ids, ``history`` if they are note ids. *began*: as in `FetchRequest`. Items
+    that were refused before *began* come last. Items that are in the journal, or were refused since, are left out.
     """
     known = journal.pdfs if kind == "pdf" else journal.histories
     missing = [item for item in items if item not in known]
@@ -370,7 +371,7 @@ class _RefusalSeries:
 def _fetch_pdfs(
     journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
-    """Fetches the PDFs of those *papers* (see `list_snapshot_items`) that `_select_items_to_request` returns."""
+    """Fetches those PDFs of *papers* (id → `Stated`) that must still be requested."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
     refusals, archive = _RefusalSeries(journal, "pdf"), NONE
 
@@ -380,7 +381,7 @@ def _fetch_pdfs(
 
     def request_pdf(paper_id: str) -> None:
         """Requests one PDF; if the archive contained a truncated copy, keeps the longer of the two."""
-        copies = (archive.files.get(paper_id), client.pdf(paper_id))
+        copies = (archive.files.get(paper_id), client.fetch_pdf(paper_id))
         add_pdf_to_journal(paper_id, max((data for data in copies if data is not None), key=len, default=None))
 
     missing = _select_items_to_request(journal, "pdf", papers, request.began)
@@ -391,7 +392,7 @@ def _fetch_pdfs(
         try:
             # For one paper, the service sends no archive but the PDF. A damaged archive is requested once more.
             for _ in range(2 if len(some) > 1 else 0):
-                archive = client.pdfs({name: papers[name][0] for name in some}) or NONE
+                archive = client.fetch_pdfs({name: papers[name][0] for name in some}) or NONE
                 if archive is NONE or not archive.damaged:
                     break
         except ForbiddenItemError as error:
@@ -428,9 +429,9 @@ def sample_papers_of_journal(journal: Journal, venue: Venue, edition: EditionSet
 def list_snapshot_items(
     journal: Journal, venue: Venue, sampled: SampledPapers, histories: bool
 ) -> tuple[list[str], dict[str, Stated]]:
-    """Returns what a snapshot needs: (ids of the notes whose versions it needs, {id of a *sampled* paper: `Stated`}).
+    """Returns (ids of the notes of which a snapshot needs all versions, {id of a *sampled* paper: `Stated`}).
 
-    *histories*: whether versions are needed at all. Items that are already in the journal are included.
+    *histories*: whether a snapshot needs versions at all. Both include what is in the journal already.
     """
     due_notes, papers = list[str](), dict[str, Stated]()
     for note in iter_latest_notes(journal):
@@ -449,7 +450,7 @@ def list_snapshot_items(
 def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal; returns the snapshot's folder, digest, counts and remarks.
 
-    If there is already a snapshot with the same contents and source, returns the existing one. Raises `SourceError` if
+    If there is already a snapshot with the same contents from the same host, returns that one. Raises `SourceError` if
     the existing snapshot is damaged, or if the new one cannot be written.
     """
     venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
@@ -498,7 +499,7 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
 def _rename_snapshot(made: Snapshot, name: str) -> Snapshot:
     """Renames the folder of the snapshot *made* to *name*, with a number if that name is taken; returns the snapshot.
 
-    If a snapshot with the same contents and source exists under such a name, returns the existing one instead.
+    If a snapshot with the same contents from the same host has such a name, returns that one instead.
     """
     folder = root = made.folder.parent
     # Equal contents from another host form another snapshot, because a snapshot states its host.

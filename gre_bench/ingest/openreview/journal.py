@@ -1,4 +1,6 @@
-"""Stores the answers of a fetch run in an append-only journal, so that no answer is requested twice.
+"""Stores the answers of a fetch run in an append-only log, the journal, so that no answer is requested twice.
+
+A fetch run is the fetch of one venue-year from one host; it may take several calls of the command.
 
     <folder>/journal.jsonl     first line: host and API version; then one line per answer
              pages/*.json.gz   the notes of each page as received
@@ -43,11 +45,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page of a listing. *file*: its path in the journal's folder. *notes*: how many notes it has.
+    """A page of a listing (all submissions under one invitation). *file*: its path in the journal's folder.
 
-    *end*: whether it is the last page.
-    *count*: the number of notes in the whole listing, if the service states it.
-    *last*: the id of the page's last note, after which the next page begins; None for an empty page.
+    *notes*: how many notes it has. *count*: the number of notes in the whole listing; None if the service states none.
+    *last*: the id of the page's last note; None for an empty page. *end*: whether it is the last page.
     """
 
     invitation: str
@@ -60,7 +61,10 @@ class ListedPage:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPdf:
-    """The PDF of a paper. *problem*: why there is none, in words. *stated*: the PDF's name in the paper's note."""
+    """The PDF of a paper. *stated*: its name in the paper's note; None if the note names none.
+
+    *sha256*: the hash of the PDF; None if there is none. *problem*: why there is none, in words.
+    """
 
     stated: str | None
     sha256: str | None
@@ -70,8 +74,8 @@ class FetchedPdf:
 class Journal:
     """The journal of a fetch run in *folder*. It is locked against other processes while its context is open.
 
-    *expected*: the host and API version to fetch from; None if the journal is only read. Opening a journal of another
-    host or version raises `SourceError`.
+    *expected*: the host and API version to fetch from; None if the journal is only read. Entering the context of a
+    journal with another host or version raises `SourceError`.
     """
 
     def __init__(self, folder: Path, expected: Origin | None = None):
@@ -125,7 +129,10 @@ class Journal:
         self._append_entry({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores all notes of a forum; they replace the replies from the listing. *count*: as the service states it."""
+        """Stores all notes of a forum; they replace the replies from the listing.
+
+        *count*: how many notes the forum has, if the service states it.
+        """
         self._append_entry({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
@@ -289,7 +296,7 @@ def count_hidden_replies(journal: Journal) -> int:
 
 
 def _read_submission_details(note: Note) -> tuple[Note, int]:
-    """Returns (the details of the submission *note*, the number of replies that the details state, or 0)."""
+    """Returns (the details of the submission *note*, the number of replies that they state; 0 if they state none)."""
     details = note["details"] if isinstance(note.get("details"), dict) else {}
     count = details.get("replyCount")
     return details, count if isinstance(count, int) else 0
@@ -304,12 +311,12 @@ def _iter_received_notes(journal: Journal) -> Iterator[Note]:
         rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
         submission = {name: value for name, value in note.items() if name != "details"}
         yield submission | ({"details": rest} if rest else {})
-        for reply in sorted(replies, key=_creation_sort_key):
+        for reply in sorted(replies, key=_build_creation_sort_key):
             if reply.get("id") != note.get("id"):
                 yield reply
 
 
-def _creation_sort_key(note: Note) -> tuple[int, str]:
+def _build_creation_sort_key(note: Note) -> tuple[int, str]:
     date = note.get("tcdate") or note.get("cdate")
     return date if isinstance(date, int) else 0, str(note.get("id"))
 
@@ -333,8 +340,8 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
     """Returns the folder of the latest fetch run of *name* (``<venue>-<year>``) from *origin*, or a new folder.
 
     *origin*: the host and API version. The folder is new if there is no such run yet, or if *again* is set and the
-    latest run ended with a snapshot. A journal that states no host counts as a journal from *origin*. Opening it raises
-    an error that says what is wrong.
+    latest run has led to a snapshot. A journal that states no host counts as one from *origin*, so that opening it
+    raises an error that says what is wrong.
     """
     known = list_run_folders(root, name)
     mine = [path for path in known if read_origin(path) in (origin, None)]

@@ -1,8 +1,8 @@
 """Counts the requests that a service still allows, so that none is sent too early.
 
-The counts are in a file that all processes share, separately for each host and kind of request. Two limits may apply at
-once: one from ``ratelimit-*`` headers, and one from the body of a refusal. A guessed limit applies until one of them is
-known. Every response may change the limits.
+All processes share a file with one count for each host and kind of request. Two limits may apply at once: one from
+``ratelimit-*`` headers, and one from the body of a refusal. For openreview.net, a guessed limit applies until a
+response states one of them. Every response may change the limits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GUESSES = {
     "login": Limit(10, 10, None, HOUR),
 }
 OTHER_GUESS = Limit(98, 98, None, HOUR / 2)
-"""Limits of openreview.net reported in August 2026, used until the service states its own."""
+"""The guessed limit for all other kinds of request, as reported for openreview.net in August 2026."""
 MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
@@ -37,7 +37,7 @@ BELIEVED = 3
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The known limits of one kind of request at one host. *limits*: ``headers``, ``body`` or ``guess`` → limit.
+    """The limits of one kind of request at one host. *limits*: ``headers``, ``body`` or ``guess`` → limit.
 
     *not_before*: when the next request may be sent (epoch seconds). *refusals*: how many of the latest answers in a row
     were refusals (429). *sent*: the number of requests so far.
@@ -75,7 +75,8 @@ class RequestBudget:
     def record_stated_limits(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
         """Records the limits that a response to a request of *kind* states. *body*: its parsed JSON, if it has any.
 
-        After a refusal (429), requests of *kind* are blocked until the wait is over.
+        After a refusal (429), requests of *kind* are blocked for the stated wait; without one, or after many refusals
+        in a row, for a wait that doubles each time. After a 503, they are blocked only if it states a wait.
         """
         now = self.clock()
         with self._lock_allowances(kind) as allowances:
@@ -162,11 +163,11 @@ def _reset_ended_window(limit: Limit, now: float) -> Limit:
 
 
 def _merge_limits(limits: Mapping[str, Limit], name: str, stated: Limit) -> Limit:
-    """Returns the limit that a response *stated*, merged with the known limit from the same source *name*.
+    """Returns the limit that a response *stated*, merged with the earlier one in *limits* from the same source *name*.
 
-    A refusal states only the end of the time window. Its start is taken from the known limit, which recorded our first
-    request in the window. If both limits belong to the same window, the smaller number of remaining requests is used.
-    Other processes may have requests in flight that the service has not counted yet.
+    The body of a refusal states only the end of the time window. The earlier limit recorded our first request in the
+    window, which gives its start. If both limits are of the same window, the smaller number of remaining requests
+    counts: the service may not have counted requests that other processes have in flight.
     """
     old = limits.get(name)
     first = limits.get(name, limits.get("guess")) if name == "body" else None

@@ -152,10 +152,10 @@ class Transport(HTTPAdapter):
         return response
 
     def _find_response_fault(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns the fault of *response*, in words, if a retry may help; raises an error for any other fault.
+        """Returns the transient fault of *response*, in words; empty if there is none, as for a 404.
 
-        Returns an empty text if there is no fault. Records the request limits that the response states. *kind*: the
-        host, a blank and the kind of request.
+        Raises an error for a refusal (429), a browser check or an expired login. Records the request limits that the
+        response states. *kind*: the host, a blank and the kind of request.
         """
         form, body, garbled = response.headers.get("content-type", "").lower(), None, False
         if "json" in form:

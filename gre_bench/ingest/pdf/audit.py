@@ -1,9 +1,9 @@
-"""Finds hidden text, text outside the page contents, and instructions in the pages of a PDF.
+"""Finds hidden text, text outside the page contents (annotations, form fields), and instructions in a PDF.
 
-An instruction is a passage that instructs a paper's reviewers, or the language models that review the paper. A rule is
-a named pattern that finds instructions. The rules of `ANYWHERE` apply to any text. They are strict, because papers
-about language models contain many commands to a model. The rules of `UNSEEN` are looser: a command alone suffices. They
-apply only to text that no reader sees.
+Each text that is found is a finding (`SuspectText`). An instruction is a passage that instructs a paper's reviewers, or
+the language models that review the paper. A rule is a named pattern that finds instructions. The rules of `ANYWHERE`
+apply to any text. They are strict, because papers about language models contain many commands to a model. The rules of
+`UNSEEN` are looser: a command alone suffices. They apply only to text that no reader sees.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _find_visible_instructions(sight: PageVisibility, number: int) -> list[Suspe
     findings = []
     for passage in find_instructions(text):
         inside = [index for index in places[passage.start : passage.end] if index is not None]
-        box = sight.glyphs.bounds(inside)
+        box = sight.glyphs.compute_box(inside)
         findings.append(SuspectText("instruction", number, box, text[passage.start : passage.end], passage.rule))
     return findings
 
@@ -97,13 +97,14 @@ def _join_visible_text(glyphs: Glyphs, unread: Any) -> tuple[str, list[int | Non
 
 
 LEAST = 12
-"""A replacement text is reported if it adds at least this many letters; for a ligature or hyphen, it adds fewer."""
+"""A replacement text (ActualText) is what a program reads in place of the shown text. It is reported if it adds at
+least this many letters; for a ligature or a hyphen, it adds fewer."""
 REPLACED = re.compile(rb"ActualText|/[^\s/<>]+\s*/[^\s/<>]+\s+BDC")
-"""Matches marked content with a replacement text, or with properties in another object."""
+"""Matches a part of a page that has a replacement text, or properties in another object that may contain one."""
 
 
 def find_annotations(page: Any, number: int) -> list[SuspectText]:
-    """Returns a finding for each annotation and form field of *page* that contains text, even if never printed."""
+    """Returns a finding for each annotation and form field of *page* that contains text, whether or not it is shown."""
     findings = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
@@ -116,9 +117,9 @@ def find_annotations(page: Any, number: int) -> list[SuspectText]:
 
 
 def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[SuspectText]:
-    """Returns at most one finding: the words that occur only in the replacement texts (ActualText) of *page*.
+    """Returns at most one finding: the words that occur only in the replacement texts of *page* (see `LEAST`).
 
-    The page does not show them, but programs that extract text read them. *glyphs*: the characters of the page.
+    *glyphs*: the characters of the page.
     """
     streams = [page.read_contents(), *(page.parent.xref_stream(form[0]) or b"" for form in page.get_xobjects())]
     if not any(REPLACED.search(stream) for stream in streams):
@@ -150,15 +151,15 @@ def find_hidden_layers(data: bytes, document: Any, most: int) -> list[SuspectTex
     with pymupdf.open(stream=opened, filetype="pdf") as other:
         for number in range(min(document.page_count, most)):
             shown, all_of = read_glyphs(document[number]), read_glyphs(other[number])
-            extra = Counter(all_of.signs()) - Counter(shown.signs())
+            extra = Counter(all_of.list_characters_with_origins()) - Counter(shown.list_characters_with_origins())
             places = []
-            for index, key in enumerate(all_of.signs()):
+            for index, key in enumerate(all_of.list_characters_with_origins()):
                 if extra[key] > 0:
                     extra[key] -= 1
                     places.append(index)
             text = all_of.join_characters(places)
             if text.strip():
-                findings.append(_make_finding("hidden_layer", number + 1, all_of.bounds(places), text))
+                findings.append(_make_finding("hidden_layer", number + 1, all_of.compute_box(places), text))
     return findings
 
 

@@ -178,8 +178,8 @@ def _extract_title_abstract_and_text(
 ) -> tuple[str | None, str | None, str, list[TextLine]]:
     """Returns (title, abstract, text, rows) of *pages*; title and abstract are None if they were not found.
 
-    The rows are all lines of text in reading order, each kept or removed for a stated reason. Pieces that were removed
-    at the edges of a page are only in *pages*, with the reason. Adds doubts about the result to *notes*.
+    The rows are the lines of text in reading order; the *fate* of each says whether it was kept, or why it was removed.
+    Headers, footers, sidebars, and page and line numbers are not among them. Adds doubts about the result to *notes*.
     """
     heights = [page.height for page in pages]
     drop_headers_and_footers(pages, measure_font_metrics([row for page in pages for row in page.rows]).size)
@@ -202,7 +202,7 @@ def _extract_title_abstract_and_text(
 def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[TextLine]) -> tuple[PageWords, ...]:
     """Returns, for each page, how many words were kept, and how many were removed for each reason.
 
-    *rows*: all lines of text in reading order.
+    *rows*: as in `_extract_title_abstract_and_text`.
     """
     counts = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
     for row in [*(piece for page in pages for piece in page.rows), *rows]:
@@ -234,7 +234,7 @@ PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,
 
 
 def drop_headers_and_footers(pages: Sequence[Page], text_size: float) -> None:
-    """Drops line numbers, page numbers, running headers and footers, which their position and recurrence reveal."""
+    """Drops line numbers, page numbers, running headers and footers; finds them by position and recurrence."""
     for page in pages:
         set_fate(_find_line_numbers(page), "line numbers")
     edges = [_find_edge_rows(page, text_size) for page in pages]
@@ -417,10 +417,10 @@ def _order_rows_by_band(rows: Sequence[TextLine], gutter: float) -> list[TextLin
 
 def _join_into_rows(pieces: Sequence[TextLine], left: float, right: float, column: int) -> list[TextLine]:
     """Joins those *pieces* of one column that are on the same line; returns the lines from top to bottom."""
-    return [_join_pieces_into_row(row, left, right, column) for row in _group_by_baseline(pieces)]
+    return [_join_pieces_into_row(row, left, right, column) for row in _group_pieces_by_line(pieces)]
 
 
-def _group_by_baseline(pieces: Sequence[TextLine]) -> Iterator[list[TextLine]]:
+def _group_pieces_by_line(pieces: Sequence[TextLine]) -> Iterator[list[TextLine]]:
     row: list[TextLine] = []
     for piece in sorted(pieces, key=lambda piece: ((piece.y0 + piece.y1) / 2, piece.x0)):
         if row:

@@ -47,7 +47,7 @@ PALER, CONTRAST = 130, 1.3
 """Text counts as invisible if it is below both limits: PALER for its difference from the background (0 to 255), and
 CONTRAST for its contrast ratio (WCAG requires 4.5)."""
 LEAST_CONTRAST = 1.06
-"""The contrast ratio below which text counts as invisible, whatever its hue. Pure yellow on white has 1.07."""
+"""Text with a lower contrast ratio counts as invisible, whatever its colour. Pure yellow on white has 1.07."""
 FINE, MARGIN, LARGEST = 3.0, 6.0, 6e6
 """FINE: pixels per point in the second check. MARGIN: points around the checked text. LARGEST: maximum number of pixels
 in a rendering."""
@@ -65,7 +65,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glyphs:
-    """The n characters of a page in reading order. Each array has one entry per character along its first axis.
+    """The n characters of a page in PyMuPDF's order. The first axis of each array has one entry per character.
 
     - *blocks*: PyMuPDF's nested blocks, lines and spans, which hold the same characters in the same order.
     - *box*: x0, y0, x1, y1 (n × 4). *origin*: the left end of the baseline (n × 2). *middle*: the centre of the box
@@ -95,11 +95,11 @@ class Glyphs:
     line: Integers
     word: Integers
 
-    def signs(self) -> list[tuple[str, float, float]]:
+    def list_characters_with_origins(self) -> list[tuple[str, float, float]]:
         """Returns (character, x, y of its origin to tenths of a point) for each character."""
         return [(sign, x, y) for sign, (x, y) in zip(self.text, self.origin.round(1).tolist(), strict=True)]
 
-    def bounds(self, places: Any) -> Box:
+    def compute_box(self, places: Any) -> Box:
         """Returns the box around the characters at the indices *places*, rounded to tenths of a point."""
         return round_box((*self.box[places, :2].min(axis=0), *self.box[places, 2:].max(axis=0)))
 
@@ -135,8 +135,9 @@ class Glyphs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageVisibility:
-    """The characters of a page, and which of them a reader cannot see: the mask *hidden*, and the same as *findings*.
+    """The characters of a page (*glyphs*), and which of them a reader cannot see.
 
+    - *hidden*: the mask of the characters that a reader cannot see. *findings*: the texts that they form.
     - *copies*: the mask of visible characters that repeat another at the same place, as in text that is drawn twice to
       look bold.
     - *scan*: whether the page is a scan. *recognised*: how many invisible letters and digits do not count as hidden,
@@ -157,7 +158,7 @@ class PageVisibility:
 def build_text_page(page: Any, apply_actual_text: bool = False) -> Any:
     """Returns the text of *page* as a PyMuPDF `TextPage`.
 
-    *apply_actual_text*: whether to apply the file's replacement texts (ActualText).
+    *apply_actual_text*: whether to put the file's replacement texts (ActualText) in place of the shown characters.
     """
     flags = pymupdf.TEXTFLAGS_TEXT & ~(pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CLIP)
     sheet = mupdf.FzStextPage(mupdf.FzRect(-ENDLESS, -ENDLESS, ENDLESS, ENDLESS))
@@ -218,7 +219,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     outside = ((glyphs.middle < 0) | (glyphs.middle > (page.rect.width, page.rect.height))).any(axis=1)
     ink = PageRenderings(page, 1.0)
     tiny = _find_tiny_characters(glyphs, log)
-    _mark_unseen_when_drawn(glyphs, page, log, ink, ~outside & ~tiny, why)
+    _record_invisible_characters(glyphs, page, log, ink, ~outside & ~tiny, why)
     why[~glyphs.painted & (why != "seen")] = "unpainted"
     why[why == "seen"] = ""
     why[glyphs.painted & (glyphs.opacity < FAINT)] = "transparent"
@@ -234,7 +235,7 @@ def detect_hidden_text(page: Any, number: int) -> PageVisibility:
     recognised = np.zeros(len(why), dtype=bool)
     if scan:  # judged by line, because recognised words are often wider than the writing beneath
         letters = glyphs.solid & unseen
-        written = np.bincount(glyphs.line, letters & (ink.measure_contrasts(glyphs.box) >= PALE))
+        written = np.bincount(glyphs.line, letters & (ink.measure_brightness_ranges(glyphs.box) >= PALE))
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
         why[recognised] = ""
     hidden = why != ""
@@ -252,18 +253,19 @@ def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> 
     for run in np.split(places, breaks) if len(places) else ():
         kind: Kind = str(why[run[0]])  # pyrefly: ignore
         if text := glyphs.join_characters(run).strip():
-            yield SuspectText(kind, number, glyphs.bounds(run), show_invisible(text))
+            yield SuspectText(kind, number, glyphs.compute_box(run), show_invisible(text))
 
 
-def _mark_unseen_when_drawn(
+def _record_invisible_characters(
     glyphs: Glyphs, page: Any, log: list[Any], ink: PageRenderings, among: Mask, why: NDArray[np.str_]
 ) -> None:
     """Records in *why* which of the characters *among* leave no mark on the page, or hardly differ from the background.
 
-    Letters that only clip later objects get the mark ``seen`` if something is visible within them.
+    *why*: as in `_group_into_findings`. For a line of letters that only clip later objects, it becomes ``seen`` if
+    something is visible within them. *log*: the page's objects in drawing order. *ink*: the rendered page.
     """
-    band, clips = _measure_glyph_boxes(glyphs), np.flatnonzero(among & glyphs.clipping)
-    shown = clips[ink.measure_contrasts(glyphs.box[clips]) >= PALE]
+    band, clips = _choose_boxes_to_measure(glyphs), np.flatnonzero(among & glyphs.clipping)
+    shown = clips[ink.measure_brightness_ranges(glyphs.box[clips]) >= PALE]
     why[glyphs.clipping & np.isin(glyphs.line, glyphs.line[shown])] = "seen"
     drawn = among & glyphs.painted
     covers, under = _find_covering_objects(log), np.zeros(len(drawn), dtype=bool)
@@ -281,7 +283,7 @@ def _mark_unseen_when_drawn(
         lost, pale = np.zeros(len(drawn), dtype=bool), np.zeros(len(drawn), dtype=bool)
         lost[places] = fine.measure_text_changes(band[places], 12) <= SEEN
         pale[places] = _find_pale_characters(glyphs, beneath)[places]
-        unseen = _extend_to_words(glyphs, pale | lost, drawn)
+        unseen = _extend_mask_to_words(glyphs, pale | lost, drawn)
         own = np.abs(glyphs.color - beneath).max(axis=1)
         why[unseen] = "clipped"
         why[unseen & under] = "covered"
@@ -296,11 +298,11 @@ def _mark_unseen_when_drawn(
 def _find_pale_characters(glyphs: Glyphs, ground: Floats) -> Mask:
     """Returns the mask of the characters that hardly differ from their background colours *ground* (n × 3)."""
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
-    step, ratio = np.abs(shown - ground).max(axis=1), compute_contrast(shown, ground)
+    step, ratio = np.abs(shown - ground).max(axis=1), compute_contrast_ratio(shown, ground)
     return (step < PALE) | ((step < PALER) & (ratio < CONTRAST)) | (ratio < LEAST_CONTRAST)
 
 
-def compute_contrast(colour: Floats, ground: Floats) -> Floats:
+def compute_contrast_ratio(colour: Floats, ground: Floats) -> Floats:
     """Returns the contrast ratio (1 to 21, as in WCAG 2.2) of each of n text colours to its background colour.
 
     *colour*, *ground*: text and background colours (n × 3): red, green and blue in sRGB, from 0 to 255.
@@ -314,7 +316,7 @@ def compute_contrast(colour: Floats, ground: Floats) -> Floats:
     return (np.maximum(first, second) + 0.05) / (np.minimum(first, second) + 0.05)
 
 
-def _measure_glyph_boxes(glyphs: Glyphs) -> Floats:
+def _choose_boxes_to_measure(glyphs: Glyphs) -> Floats:
     """Returns the box (n × 4, in points) in which each character's mark and background colour are measured.
 
     For text from left to right, the box is the middle of the character's lower half. Almost every letter has ink there,
@@ -329,8 +331,8 @@ def _measure_glyph_boxes(glyphs: Glyphs) -> Floats:
     return np.where((glyphs.even & (lower[:, 3] > lower[:, 1]))[:, None], lower, inner)
 
 
-def _extend_to_words(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
-    """Returns a mask of whole words of which at least half is *marked*, without stray letters.
+def _extend_mask_to_words(glyphs: Glyphs, marked: Mask, among: Mask) -> Mask:
+    """Returns the mask of all words of which at least half is *marked*, without stray letters.
 
     A run of fewer than `LETTERS` letters is stray, unless it is a whole word of at least three letters. On a page with
     at least `PIECES` marked letters, a short run in a mostly marked line is not stray either. *among*: the mask of the
@@ -364,7 +366,10 @@ def find_mask_runs(mask: Mask) -> Iterator[tuple[int, int]]:
 
 
 def _find_tiny_characters(glyphs: Glyphs, log: list[Any]) -> Mask:
-    """Returns the mask of the characters that are too small to read, except stray letters and characters in figures."""
+    """Returns the mask of the characters that are too small to read.
+
+    Stray letters and characters in figures are not in it, unless they are smaller than `TINY`.
+    """
     usual = float(np.median(glyphs.size[glyphs.solid])) if glyphs.solid.any() else 0.0
     small = glyphs.size < max(READ, OF_BODY * usual)
     if not (small & glyphs.solid).any():
@@ -375,7 +380,7 @@ def _find_tiny_characters(glyphs: Glyphs, log: list[Any]) -> Mask:
         if glyphs.letter[start:end].sum() < LETTERS:
             small[part] = False
         elif len(part):
-            left, top, right, bottom = glyphs.bounds(part)
+            left, top, right, bottom = glyphs.compute_box(part)
             near = drawn[_mask_overlapping_boxes(drawn, (left - NEAR, top - NEAR, right + NEAR, bottom + NEAR))]
             sides = near[:, 2:].max(axis=0) - near[:, :2].min(axis=0) if len(near) else np.zeros(2)
             upright = near[:, 3] - near[:, 1] > RULE
@@ -386,7 +391,7 @@ def _find_tiny_characters(glyphs: Glyphs, log: list[Any]) -> Mask:
 def _find_covering_objects(log: list[Any]) -> list[tuple[int, Any]]:
     """Returns (position in drawing order, box) of the objects that may cover earlier text.
 
-    At most `MOST` objects are checked, the largest first.
+    At most `MOST` objects are checked, the largest first. *log*: the page's objects in drawing order.
     """
     texts = np.array([box for kind, box, *_ in log if kind.endswith("-text")], dtype=float).reshape(-1, 4)
     before = np.cumsum([kind.endswith("-text") for kind, *_ in log])
@@ -402,7 +407,7 @@ def _find_covering_objects(log: list[Any]) -> list[tuple[int, Any]]:
 
 
 def _find_overprinted_characters(glyphs: Glyphs, page: Any, covers: list[tuple[int, Any]], among: Mask) -> Mask:
-    """Returns the mask of those characters *among* that one of *covers* hides and that later text overprints.
+    """Returns the mask of the characters *among* that one of the objects *covers* hides, under later text.
 
     The rendered page shows only the later text; only the drawing order reveals the earlier text.
     """
@@ -412,7 +417,7 @@ def _find_overprinted_characters(glyphs: Glyphs, page: Any, covers: list[tuple[i
         for code, _, (x, y), _ in span["chars"]:
             if 0 <= code < 0x110000:
                 order.setdefault((chr(code), round(x, 1), round(y, 1)), span["seqno"])
-    drawn = np.array([order.get(sign, -1) for sign in glyphs.signs()])
+    drawn = np.array([order.get(sign, -1) for sign in glyphs.list_characters_with_origins()])
     sign = np.array([ord(letter) for letter in glyphs.text])
     for number, box in covers:
         inside = _mask_points_inside(glyphs.middle, box) & among & glyphs.solid & (drawn >= 0)
@@ -448,10 +453,10 @@ def _mask_points_inside(points: Floats, box: Any) -> Mask:
 
 
 class PageRenderings:
-    """Two renderings of a page with its annotations: with text and without.
+    """Two renderings of a page and its annotations: one with all text, one without any.
 
-    *region*: the part to render (x0, y0, x1, y1 in points); None means the whole page. *scale*: pixels per point, which
-    are reduced if a rendering would have more than `LARGEST` pixels.
+    *region*: the part to render (x0, y0, x1, y1 in points); None means the whole page. *scale*: pixels per point; it is
+    reduced if a rendering would have more than `LARGEST` pixels.
     """
 
     def __init__(self, page: Any, scale: float, region: Any = None):
@@ -488,7 +493,7 @@ class PageRenderings:
         """Returns how much the text changes the colour in each of *boxes* (n × 4, in points), from 0 to 255."""
         return self.sample_in_boxes(boxes, self.difference, steps).max(axis=1)
 
-    def measure_contrasts(self, boxes: Floats) -> NDArray[np.uint8]:
+    def measure_brightness_ranges(self, boxes: Floats) -> NDArray[np.uint8]:
         """Returns the range (0 to 255) of the green channel of the page within each of *boxes* (n × 4, in points)."""
         green = self.sample_in_boxes(boxes, self.whole[:, :, 1], 8)
         return green.max(axis=1) - green.min(axis=1)

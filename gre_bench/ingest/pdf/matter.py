@@ -1,7 +1,7 @@
 """Finds title, abstract and body of a paper; drops front and back matter, tables of contents, and figures and tables.
 
-For PDFs, the rules use the font, position and wording of each line of text (`TextLine`). For a user's text in Markdown
-or plain text, `parse_abstract_and_body` uses only the headings.
+For PDFs, the rules use the font, position and wording of each line of text (`TextLine`). To keep or drop a line is to
+set its *fate*. For a user's text in Markdown or plain text, `parse_abstract_and_body` uses only the headings.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KEYWORDS = re.compile(
 )
 LONGEST_ABSTRACT = 600
 """An abstract has at most this many words; any further words count as body."""
-SENTENCES = 50
+FEWEST_PROSE_WORDS = 50
 """An abstract without a heading, or a long paragraph of prose, has at least this many words."""
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
@@ -126,9 +126,9 @@ def _opens_body(heading: TextLine) -> bool:
 
 
 def _limit_abstract_length(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns the first of *parts*, as many as have at most `LONGEST_ABSTRACT` words in total, but at least one.
+    """Returns as many of *parts*, from the first on, as have at most `LONGEST_ABSTRACT` words in total.
 
-    If parts are left out, adds a line to *notes*.
+    The first is always returned. If others are left out, adds a line to *notes*.
     """
     length = 0
     for index, part in enumerate(parts):
@@ -158,7 +158,7 @@ def _drop_front_matter(
         own = measure_font_metrics(part.rows) if rows.index(part.rows[0]) > start else text_type
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
-        long = sum(count_words(row.text) for row in part.rows) >= SENTENCES
+        long = sum(count_words(row.text) for row in part.rows) >= FEWEST_PROSE_WORDS
         if part.kind == "caption" or (running and long and reads_as_prose(part.rows, own)):
             body |= set(part.rows)
     set_fate((row for row in every if row not in body), "front matter")
@@ -180,7 +180,7 @@ def _find_abstract_without_heading(
     texts = [join_rows(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
     sentences = len(re.findall(r"[a-z][.!?]|[。！？]", longest))
-    if count_words(longest) >= SENTENCES and longest[-1] in STOPS and sentences >= 3:
+    if count_words(longest) >= FEWEST_PROSE_WORDS and longest[-1] in STOPS and sentences >= 3:
         notes.append("the abstract has no heading: it is the longest paragraph before the introduction")
         return longest, parts[texts.index(longest)].rows
     notes.append("no abstract was found")
@@ -226,7 +226,7 @@ def drop_contents(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
 
 
 def _find_contents_end(first: int, rows: Sequence[TextLine], running: Sequence[bool]) -> int:
-    """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
+    """Returns the index after the last entry of a table of contents. *first*: the index of its first entry.
 
     The entries end before running text, and before a line that is too long for an entry. They also end before a heading
     that repeats the words of an entry, and before the heading of another table of contents or list.
@@ -312,7 +312,10 @@ def _find_prose_indices(out: Collection[int], rows: Sequence[TextLine], text_typ
 
 
 def _ends_figure_or_table(index: int, rows: Sequence[TextLine], kept: Sequence[bool], text_type: FontMetrics) -> bool:
-    """Whether the line at *index*, which is not running text, ends a figure or table: a heading or a list item does."""
+    """Whether the line at *index* is a heading or a list item, and thus ends a figure or table.
+
+    *kept*: for each of *rows*, whether it is running text.
+    """
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
         return count_words(row.text) >= 5 and row.gap < 2
@@ -349,8 +352,8 @@ def drop_back_matter(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     """Drops lists of references and appendices.
 
     A list begins at a heading such as References if references follow, and ends at the next heading. Lines after the
-    last list are appendices, and so are lines after the heading of an appendix. Some journals print sections such as
-    Methods after the list; these sections are kept.
+    last list are appendices, and so are lines after the heading of an appendix. Sections such as Methods that follow
+    the last list, as in some journals, are kept.
     """
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
     lists = [
@@ -454,8 +457,9 @@ def parse_abstract_and_body(text: str) -> Body:
     """Returns the abstract and the body of *text*, a paper in Markdown or plain text, with headings on their own lines.
 
     If *text* has no such headings, all of it is the body. The references begin at the last references heading that is
-    followed by references. Abstract, introduction and appendix begin at their first heading that is followed by text.
-    Entries of a table of contents are thus skipped.
+    followed by references; if appendices have lists of their own, at the last one before the appendices. Abstract,
+    introduction and appendix begin at their first heading that is followed by text, not at an entry of a table of
+    contents.
     """
     introduction, abstract = _find_heading_before_text(_FIRST, text), _find_heading_before_text(_ABSTRACT, text)
     summary = None
@@ -481,7 +485,10 @@ def parse_abstract_and_body(text: str) -> Body:
 
 
 def _find_heading_before_text(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """Returns the first match of *heading*, from index *start* on, that is followed by text; else the first match."""
+    """Returns the first match of *heading* from index *start* on that is followed by text; else the first match.
+
+    Returns None if nothing matches.
+    """
     matches = list(heading.finditer(text, start))
     followed = [
         match

@@ -99,7 +99,7 @@ def strip_heading_number(text: str) -> str:
 
 
 def is_heading(row: TextLine, above: TextLine | None, text_type: FontMetrics) -> bool:
-    """Whether *row* is a heading: by its wording, or by its number and font (bold, larger or in capitals)."""
+    """Whether *row* is a heading, by its wording, number, font (bold, larger, capitals) and distance from *above*."""
     text, name = row.text, strip_heading_number(row.text)
     if row.gap > 4 or not _is_worded_as_heading(text, name):
         return False
@@ -191,8 +191,9 @@ SENTENCE = 15
 def find_running_text(rows: Sequence[TextLine], text_type: FontMetrics, captions: Container[int] = ()) -> list[bool]:
     """Returns for each of the lines *rows* whether it is running text.
 
-    Running text is a line that fills its column, a line directly under running text, or the last line of an interrupted
-    paragraph. *captions*: the indices of caption lines, which no later line continues.
+    A line is running text if it fills its column or stands directly under running text. The last line of a paragraph
+    that continues in a new column or page is running text too. *captions*: the indices of caption lines; none of them
+    is so continued.
     """
     marks: list[bool] = []
     last: TextLine | None = None
@@ -239,7 +240,7 @@ def compute_function_word_share(text: str) -> float:
 
 
 def _ends_open_paragraph(last: TextLine | None, row: TextLine, text_type: FontMetrics) -> bool:
-    """Whether *row* ends a paragraph whose last line so far is *last*, before a break of column or page."""
+    """Whether *row*, in a new column or on a new page, is the last line of the paragraph that *last* leaves open."""
     if (
         last is None
         or last.filled < 0.8
@@ -349,7 +350,8 @@ def _normalise_row_text(text: str) -> str:
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     """Whether to keep the hyphen at the end of *text* when *piece*, the text of the next line, is appended.
 
-    The more frequent spelling in *words* (word → count) decides. If neither occurs, the two parts of the word decide.
+    The more frequent spelling in *words* (word → count), with or without the hyphen, decides. If neither occurs, the
+    two parts of the word decide.
     """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)

@@ -63,7 +63,7 @@ class PdfReader:
         self.close()
 
     def abandon(self) -> None:
-        """Kills all child processes at once; the results of files that are being read are lost."""
+        """Kills all child processes at once. PDFs that are being read, and later ones, get the status ``crashed``."""
         self._over = True
         for child in list(self._begun):
             child.process.kill()
@@ -84,7 +84,7 @@ class PdfReader:
         return self._read_in_child(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """Draws the pages with findings as pictures into *folder*; returns (the result of `read`, the pictures)."""
+        """Draws the pages with findings into *folder*; returns (the result of `read`, the paths of the pictures)."""
         folder.mkdir(parents=True, exist_ok=True)
         read, pictures = self._read_in_child(data, {"folder": str(folder.resolve()), "dpi": dpi})
         return read, [folder / name for name in pictures]

@@ -38,8 +38,7 @@ class TextLine:
       PyMuPDF's result.
     - *left*, *right*, *column*: the bounds (x) and the number of the row's column.
     - *gap*: the widest white space in the row, in units of *size*.
-    - *words*: how many extracted pieces between white space contain a letter or digit. *marks*: how many further pieces
-      were only a footnote's mark, and are not in *text*.
+    - *words*: how many words the row has. *marks*: how many further words were footnote marks, and are not in *text*.
     - *fate*: ``kept``, or why the row was removed (a key of `FATES`); None until that is decided.
     """
 
@@ -100,7 +99,7 @@ def list_undecided_rows(rows: Iterable[TextLine]) -> list[TextLine]:
 
 
 def read_page(sight: PageVisibility, index: int, number: int, size: tuple[float, float]) -> Page:
-    """Returns the visible text of a page as pieces of rows, which are not joined yet.
+    """Returns the visible text of a page. Its rows are still in the pieces that PyMuPDF returns.
 
     If most letters are sideways, as in a landscape table, the page is rotated first. *index*: the page's index among
     the pages that could be read, from 0. *number*: the page's number in the file, from 1. *size*: width and height in

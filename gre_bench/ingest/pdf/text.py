@@ -135,11 +135,12 @@ FATES: dict[Fate, str] = {
 EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
 """Reasons for which all words of a page may be removed without raising a doubt."""
 FULL_PAGE = 20
-"""A page with at least this many words raises a doubt if all of them are dropped without a reason."""
+"""A page of at least this many words raises a doubt if all are dropped, most for reasons not in `EXPLAINED`."""
 SHORT_BODY = 1000
-"""If most words of a file are dropped, the kept text must have this many words at least; half in a short file."""
+"""If most words of a file are dropped, fewer kept words than this raise a doubt; in a file of at most twice this many
+words, fewer than half of this."""
 LEAST_SHARE = 1 / 8
-"""The kept text must have at least this share of all words, however long the appendices are."""
+"""A smaller share of kept words raises a doubt, however long the appendices are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,10 @@ def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def list_doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns reasons, one line each, to doubt that the kept text of *pages* is complete."""
+    """Returns reasons, one line each, to doubt that the kept text of *pages* is complete.
+
+    For example, most words were dropped, or all words of a page, most of them for reasons not in `EXPLAINED`.
+    """
     words = sum_by_fate(pages)
     kept, every = words.get("kept", 0), _sum_words_except_numbering(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
@@ -207,7 +211,7 @@ Status = Literal[
     "too_long",
 ]  # fmt: skip
 """How well a file could be read. All pages were read if the status is *ok*, *repaired* (the file is damaged) or
-*doubtful* (most words were dropped, or all words of a page without a reason). *truncated*: the file ends too early, or
+*doubtful* (see `list_doubts`). *truncated*: the file ends too early, or
 pages are lost. *empty*: no page has text. *scanned*: the pages are pictures; any text is from text recognition.
 *crashed*: reading crashed or needed too much memory. *too_long*: the file has more pages or bytes than are read.
 """
@@ -241,7 +245,7 @@ class PdfText:
 
     @property
     def usable(self) -> str | None:
-        """The text to give to candidates; None if the *status* means that it is not the paper's text."""
+        """The text to give to candidates; None if it is empty, or if its *status* is not one of `READABLE`."""
         return self.text or None if self.status in READABLE else None
 
     def format_remarks(self) -> list[str]:

@@ -26,8 +26,9 @@ LONGEST_LIST = 1_000_000
 """A cell with more characters than this is not read as a list."""
 NO_PATH = ", and is not a path: without / at its start, and without . or .. between slashes"
 UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
-"""Codes of refusals, in this order: the paper is unknown; the store already has another record for the same place; the
-review is unfinished and may still come; the file has an earlier record for the same place; there is no text."""
+"""Codes of refusals, for callers that treat them differently. UNKNOWN: the edition does not have the paper. CONFLICT:
+the edition already has a different record with its id or slot. UNFINISHED: a retry may produce the review. SECOND: the
+file has such a record in an earlier row. EMPTY: there is no text."""
 SHOWN_ROWS = 5
 """`Imported.row_counts` lists at most this many refused rows."""
 
@@ -41,7 +42,7 @@ class CellsByHeader(dict[str, Any]):
 
 
 class RefusedError(Exception):
-    """Raised if a row is refused; the message is the reason. *code*: the kind of reason, if a caller needs it."""
+    """Raised if a row is refused; the message is the reason. *code*: the kind of reason (see `UNKNOWN`), or empty."""
 
     def __init__(self, reason: str, code: str = ""):
         super().__init__(reason)
@@ -61,9 +62,8 @@ class Refusal:
     code: str = ""
     paper_id: str | None = None
 
-    @property
-    def line(self) -> str:
-        """The row number and the reason, in a short form."""
+    def format_line(self) -> str:
+        """Returns the row number and the reason, in a short form."""
         short = {
             UNKNOWN: f"unknown paper {shorten_cell(self.paper_id)}",
             EMPTY: f"empty ({shorten_cell(self.paper_id)})",
@@ -81,8 +81,8 @@ class Refusal:
 class Imported:
     """The new records of a file, and the outcome of its rows.
 
-    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, including known ones.
-    - *added*, *unchanged*: how many rows contained new records, and how many only known ones.
+    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, including those already stored.
+    - *added*, *unchanged*: how many rows contained new records, and how many only records that are already stored.
     - *empty*, *not_chosen*: how many rows were blank, and how many the user did not select.
     - *columns*, *ignored_columns*: all columns of the file, and the columns that are not read.
     - *named*, *unnamed*: the candidates that rows of reviews name, and how many rows name none.
@@ -115,7 +115,7 @@ class Imported:
         used, refused = self.added + self.unchanged, len(self.refusals)
         others = {"blank": self.empty, "not chosen": self.not_chosen, **self.left_out}
         parts = [f"{count:,} {what}" for what, count in others.items() if count]
-        parts += [refusal.line for refusal in self.refusals[:SHOWN_ROWS]]
+        parts += [refusal.format_line() for refusal in self.refusals[:SHOWN_ROWS]]
         parts += [f"{refused - SHOWN_ROWS:,} more refused"] if refused > SHOWN_ROWS else []
         rows = counted(used + refused + sum(others.values()), "row")
         return f"{rows}: {' · '.join([f'{used:,} used', *parts])}" if parts else ""
@@ -202,8 +202,8 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
 
     A list may also be written as text, as in a CSV file. A cell such as ``nan`` or ``None`` counts as missing.
 
-    *imported*: given if an LM may have written the text. The LM's thinking is then removed, and *imported* records how
-    many characters that were. A text that consists only of thinking is refused.
+    *imported*: None if no LM can have written the text. Otherwise, an LM's thinking is removed, and *imported* records
+    how many characters that were. A text that consists only of thinking is then refused.
     """
     value = row.get(key)
     return None if isinstance(value, str) and value.strip().casefold() in _MISSING else _read_cell(value, key, imported)
@@ -249,7 +249,10 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """Returns the non-negative whole number in the cell *key*; None if it is missing. Raises `RefusedError`."""
+    """Returns the non-negative whole number in the cell *key*; None if it is missing.
+
+    Raises `RefusedError` for any other value.
+    """
     value = read_number(row, key)
     if value is not None and (value != int(value) or value < 0):
         raise RefusedError(f"{key} is {'negative' if value == int(value) else 'not a whole number'}")

@@ -47,7 +47,7 @@ USUAL = {
 }  # fmt: skip
 """Field → usual headers for it in users' files, in lower-case letters only."""
 CONFIDENTIAL = r"confidential|private|to[ _]?(?:the[ _]?)?(?:s?ac|pc|area[ _]?chair|chair|editor)s?(?![a-z])"
-"""Matches headers of comments that only chairs and editors may read."""
+"""Matches headers of comments to the organisers of a venue, which the authors do not see."""
 _REVIEW_PART_HEADER = re.compile(
     rf"^(?!.*(?:{CONFIDENTIAL})).*(?:"
     r"summary|strength|weakness|question|limitation|comment|suggestion|concern|pros\b|cons\b|clarity|novelty|soundness"
@@ -97,7 +97,7 @@ class ColumnNames:
 
     - *guess*: whether to look for fields without a stated header, and to number human reviews that have no number.
     - *where*: header → values; only rows that have one of these values in each of these columns are used.
-    - *used*: the stated headers that a file had: (field, header) for *columns*, (``where``, header) for *where*.
+    - *used*: the stated headers that occurred so far: (field, header) for *columns*, (``where``, header) for *where*.
     """
 
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class ColumnNames:
     used: set[tuple[str, str]] = field(default_factory=set)
 
     def check_used(self) -> None:
-        """Raises `SettingsError` for a stated header that no file has."""
+        """Raises `SettingsError` for a stated header that no file had."""
         for name, headers in self.columns.items():
             for header in headers:
                 if (name, header) not in self.used:
@@ -169,7 +169,7 @@ def parse_stated_columns(pairs: Iterable[str]) -> dict[str, list[str]]:
 
 
 class PaperIdMatcher:
-    """The ids of the known papers; finds the id to which a cell or file name refers."""
+    """Finds which of *ids*, the ids of the known papers, a cell or file name refers to."""
 
     def __init__(self, ids: Iterable[str]):
         self.ids = set(ids)
@@ -177,10 +177,11 @@ class PaperIdMatcher:
         self._by_key = {_build_matching_key(name): name for name in self.ids if keys[_build_matching_key(name)] == 1}
 
     def match_known_id(self, value: object, in_part: bool = False) -> str | None:
-        """Returns the known id that *value* refers to; None if there is none, or more than one.
+        """Returns the known id that *value* refers to; None if there is none, or if it may refer to several.
 
         A file name or the URL of a forum refers to the id in it. Case, leading zeros and characters that ids must not
-        contain are ignored. *in_part*: whether *value* may contain more text, as in ``p1-review2`` and ``run3_p1``.
+        contain are ignored. *in_part*: whether *value* may contain more text, as in ``p1-review2`` and ``run3_p1``. An
+        id at its start is then preferred.
         """
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             return None
@@ -195,7 +196,7 @@ class PaperIdMatcher:
 
 
 def clean_id(value: str) -> str:
-    """Returns an id made from *value*, such as a file name: without folder and extension, dashes for invalid signs.
+    """Returns an id made from *value*, such as a file name: without folder and extension, with dashes for other signs.
 
     A letter outside ASCII becomes ``u`` and its code point, so that two ids stay two.
     """
@@ -251,7 +252,7 @@ def rename_to_fields(
 
 
 def _match_headers(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
-    """Returns field → its headers, for those *wanted* fields whose headers the user stated, or which a header names."""
+    """Returns *wanted* field → its headers: those that the user stated, or else the one with the field's name."""
     headers_of: dict[str, list[str]] = {}
     by_plain = {_normalise_header(header): header for header in headers}
     for name in wanted:
@@ -335,9 +336,9 @@ class _FieldSearch:
         )
 
     def lacks(self, name: str) -> bool:
-        """Whether the field *name* is wanted, and its column is not known yet.
+        """Whether the field *name* is wanted, and its column is not found yet.
 
-        The field ``review`` is not needed if ``judgments`` is known, nor ``slot`` if ``review_id`` is known.
+        If ``judgments`` has a column, ``review`` needs none; if ``review_id`` has one, ``slot`` needs none.
         """
         instead = {"review": "judgments", "slot": "review_id"}.get(name)
         return name in self.wanted and name not in self.known and instead not in self.known
@@ -347,13 +348,13 @@ class _FieldSearch:
         return [header for usual in USUAL[name] for header in self.free if header_letters(header) == usual]
 
     def assign_headers(self, name: str, headers: Sequence[str], most: int = 1) -> None:
-        """Assigns the first *most* of *headers*, if there are any, to the field *name*, if it lacks a column."""
+        """Assigns the first *most* of *headers*, if there are any, to the field *name*, if `lacks` holds for it."""
         if headers and self.lacks(name):
             self.known[name] = list(headers[:most])
             self.free = [header for header in self.free if header not in self.known[name]]
 
     def find_paper_id_column(self) -> None:
-        """Looks for the column whose cells are ids of known papers; if none are known, for a usual header."""
+        """Looks for the column with the ids of known papers; if no paper is known yet, for a usual header."""
         if not self.lacks("paper_id"):
             return
         named, why = self.list_usual_headers("paper_id")[:1], "no column is called like a paper's id"
@@ -370,7 +371,7 @@ class _FieldSearch:
             self.unclear.append(UnclearField(self.file, "paper_id", self.free, why, []))
 
     def find_review_columns(self) -> None:
-        """Looks for the only column with long texts, several columns with parts of a review, or a usual header."""
+        """Looks for one column with long texts, for columns that together form a review, or for a usual header."""
         if not self.lacks("review"):
             return
         of_paper = {*self.list_usual_headers("title"), *self.list_usual_headers("abstract")}

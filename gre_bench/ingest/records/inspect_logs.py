@@ -74,7 +74,7 @@ class LoggedSample:
 
 
 def is_log(path: Path) -> bool:
-    """Whether *path* is a log (a ``.json`` file by its contents), or a folder with a log inside."""
+    """Whether *path* is a log (an ``.eval`` file, or a ``.json`` file that begins like one), or a folder with a log."""
     if path.is_dir():
         return any(is_log(file) for file in list_regular_files(path)[0])
     if path.suffix == ".json" and path.is_file():
@@ -139,7 +139,7 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 
 
 def read_log(file: Path) -> dict[str, Any]:
-    """Returns the used contents of the log *file* as JSON values, as `read_isolated` requires.
+    """Returns the contents of the log *file* that `read_logs` uses, as JSON values, as `read_isolated` requires.
 
     ``configuration`` is a digest of everything that affects the reviews of ``candidate``. ``samples`` holds the fields
     of each `LoggedSample`.
@@ -169,7 +169,7 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     """Returns (review, problem) for a model's output; either the review is None or the problem is empty.
 
     The review is *completion* without the model's thinking. *stop_reason*: as `stop_reason_of` returns it. A review
-    that a token limit truncated is valid, as for every writer of the benchmark.
+    that a token limit truncated is valid.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -213,7 +213,7 @@ def _derive_candidate_name(log: EvalLog) -> str:
 
 
 def _compute_configuration_digest(log: EvalLog) -> str:
-    """Returns a digest of all that affects the reviews in *log*, without the choice of papers and the connection."""
+    """Returns a digest of all that affects a review in *log*; the choice of papers and the connection do not."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
         for config in (log.plan.config, log.eval.model_generate_config)
@@ -224,7 +224,7 @@ def _compute_configuration_digest(log: EvalLog) -> str:
 
 
 def _iter_samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields every sample of *log*, and for each planned sample that is missing, a `LoggedSample` with a problem."""
+    """Yields every sample of *log*; for each planned sample that *log* lacks, a `LoggedSample` with a problem."""
     candidate, started = _derive_candidate_name(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
@@ -256,7 +256,10 @@ def _read_review_of_sample(log: EvalLog, sample: EvalSample) -> tuple[str | None
 
 
 def choose_reviews(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
-    """Returns (number from 1, cells) for the chosen review of each (candidate, paper); the module states the rules."""
+    """Returns (number from 1, cells) for one review of each (candidate, paper).
+
+    The module's docstring states which review is chosen.
+    """
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)

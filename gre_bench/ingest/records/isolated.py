@@ -43,7 +43,7 @@ STARTING = 120.0
 SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
 """The environment variables that are passed to a child process; they hold no secrets."""
 Message = tuple[dict[str, Any], bytes]
-"""(header, data)."""
+"""(header, data). The header is a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,10 @@ class Child:
             )
 
     def ask(self, request: dict[str, Any], data: bytes, wall: float) -> Message | ChildDied:
-        """Sends *request* and *data* to the process; returns its answer within *wall* seconds, or how it ended.
+        """Sends *request* and *data* to the process; returns its answer.
 
-        *request* includes ``cpu_s``, the limit on CPU time in seconds.
+        Returns `ChildDied` if the process ends without an answer, or is killed after *wall* seconds. *request* includes
+        ``cpu_s``, the limit on CPU time in seconds.
         """
         self.requests += 1
         deadline = time.monotonic() + wall

@@ -202,7 +202,7 @@ class _NotesReader:
         return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
     def _parse_raw_note(self, raw: Mapping[str, Any], seen: set[str]) -> _ParsedNote | str:
-        """Returns the parsed note, or its outcome if *raw* is not read further; adds the note's id to *seen*."""
+        """Returns the parsed note, or one of `OUTCOMES` if *raw* is not read further; adds the note's id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not is_name(note_id):
             return self._record_problem("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -405,8 +405,8 @@ ODD = 0.01
 def check_review_form(venue: Venue, notes: Notes) -> None:
     """Raises a `SourceError` that names each difference if *notes* do not have the form that *venue* assumes.
 
-    The differences are a section that no review has, and no review at all. Others are unexpected content in more than
-    1% of the reviews, and no usable rating in more than half of them.
+    Each of these is a difference: there is no human review; no review has a section of the form; more than half have no
+    usable rating; the notes with one kind of unexpected content are more than 1% of the number of reviews.
     """
     human = [review for review in notes.reviews if review.candidate == HUMAN]
     reviews = len(human)

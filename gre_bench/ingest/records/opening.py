@@ -1,8 +1,8 @@
 """Opens any input that a user names: a file, a folder, inspect_ai logs, or a file on the Hugging Face Hub.
 
-`row_files` reads a file, and `shapes` converts records of known forms. A folder may hold text files and files of rows,
-at any depth. If no field of a row names the paper, the name of the file, or of a folder above it, does. Folders whose
-names match no paper are taken as reviewers.
+`row_files` reads a file, and `shapes` converts the output of known review tools, each of which has a form. A folder may
+hold text files and files of rows, at any depth. If no field of a row names the paper, the name of the file, or of a
+folder above it, does. A folder name that matches no paper is taken as the reviewer's.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def resolve_local_path(path: Path) -> Path:
 class OpenedRows:
     """The rows in a user's input, with the names of their columns.
 
-    *shape*: the known form of all records, if they have one. *by_path*: whether papers are named by paths or request
-    ids, of which the paper id may be only a part.
+    *shape*: the form of all records; None if it is not that of a known tool. *by_path*: whether a paper's name may be a
+    path or a request id, which may contain more than the paper id.
     """
 
     rows: Rows = field(default_factory=list)
@@ -69,22 +69,23 @@ class OpenedRows:
         self.columns = list(dict.fromkeys([*self.columns, *(name for _, row in rows for name in row)]))
 
 
-Meant = Callable[[object], str | None]
+MatchPaperId = Callable[[object], str | None]
 """A function that returns the id of the known paper to which a name refers; None if there is none."""
-Chosen = Callable[[Rows, str], Rows]
-"""A function that returns those rows of a file that the user selected."""
-Adapted = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
+SelectRows = Callable[[Rows, str], Rows]
+"""A function of a file's rows and name that returns the rows that the user selected."""
+AdaptRecords = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
 """`adapt_records`, or a function that leaves all records as they are."""
 
 
 def open_rows(
-    path: Path, imported: Imported, wanted: str, meant: Meant, chosen: Chosen,
+    path: Path, imported: Imported, wanted: str, meant: MatchPaperId, chosen: SelectRows,
     epoch: int | None = None, adapt: bool = True,
 ) -> OpenedRows:  # fmt: skip
     """Returns the rows in *path*.
 
-    - *wanted*: what each row describes: ``review``, ``point`` or ``paper``. *adapt*: whether to convert known forms.
-    - *meant*: see `Meant`. *chosen*: see `Chosen`.
+    - *wanted*: what each row describes: ``review``, ``point`` or ``paper``.
+    - *adapt*: whether to convert the output of known tools.
+    - *meant*: see `MatchPaperId`. *chosen*: see `SelectRows`.
     - *epoch*: for inspect_ai logs, the epoch whose reviews are read.
 
     Unusable rows are recorded as refused in *imported*. Raises `SourceError` if no row is usable, or if files of
@@ -99,7 +100,7 @@ def open_rows(
         _read_folder(path, imported, opened, meant, chosen, read)
     else:
         rows, columns = read_rows(path, imported)
-        if (by_paper := _split_by_paper(rows, meant)) is not rows:
+        if (by_paper := _split_row_by_paper(rows, meant)) is not rows:
             rows, columns = by_paper, []
         rows = chosen(rows, path.name)
         if wanted != "paper":
@@ -122,8 +123,8 @@ def open_rows(
     return opened
 
 
-def _split_by_paper(rows: Rows, meant: Meant) -> Rows:
-    """Returns *rows*, or one row per field if *rows* is a single object whose field names are known papers."""
+def _split_row_by_paper(rows: Rows, meant: MatchPaperId) -> Rows:
+    """Returns *rows*; if they are a single row whose field names are all known papers, one row per field instead."""
     if len(rows) != 1 or any(meant(name) is None for name in rows[0][1]):
         return rows
     items = enumerate(rows[0][1].items(), start=1)
@@ -135,7 +136,7 @@ def _split_by_paper(rows: Rows, meant: Meant) -> Rows:
 
 
 def _read_folder(
-    folder: Path, imported: Imported, opened: OpenedRows, meant: Meant, chosen: Chosen, read: Adapted
+    folder: Path, imported: Imported, opened: OpenedRows, meant: MatchPaperId, chosen: SelectRows, read: AdaptRecords
 ) -> None:
     """Adds the rows of all files in *folder* to *opened*, numbered consecutively.
 
@@ -176,7 +177,7 @@ def _read_folder(
 
 
 def _read_folder_file(
-    file: Path, imported: Imported, chosen: Chosen, read: Adapted
+    file: Path, imported: Imported, chosen: SelectRows, read: AdaptRecords
 ) -> tuple[Rows, Shape | None] | None:
     """Returns (rows, form) of *file* in a folder; a text file is one row. Returns None if the file is refused."""
     try:
@@ -197,10 +198,12 @@ def _read_folder_file(
     return imported.refuse(1, WHOLE, reason)
 
 
-def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: Meant) -> None:
+def _set_names_from_paths(
+    folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: MatchPaperId
+) -> None:
     """Sets the paper and the reviewer of rows that lack these fields, from the path of the row's file within *folder*.
 
-    Folders whose names match no paper are taken as reviewers, if their names differ between files.
+    A folder name that matches no paper is taken as the reviewer's, unless it is the same for all files.
     """
     parts = {file: file.relative_to(folder).parts for file, _ in rows_of}
     reviewers = {file: "/".join(part for part in names[:-1] if meant(part) is None) for file, names in parts.items()}
@@ -215,11 +218,11 @@ def _set_names_from_paths(folder: Path, rows_of: list[tuple[Path, Rows]], shape:
                 row["candidate"] = NOT_IN_A_NAME.sub("-", reviewer)
 
 
-def _fill_in_paper_ids(rows: Rows, names: Sequence[str], meant: Meant) -> bool:
-    """Sets ``paper_id`` in each of *rows* that names no paper: to the first of *names* that refers to a known paper.
+def _fill_in_paper_ids(rows: Rows, names: Sequence[str], meant: MatchPaperId) -> bool:
+    """Sets ``paper_id`` in the *rows* that name no paper, to the first of *names* that refers to a known paper.
 
-    If none does, sets the first of *names* without its extension, and returns False if any row needed it. Else returns
-    True.
+    If none does, sets the first of *names* without its extension. Returns whether every row named a paper, or got the
+    id of a known one. *names*: the names of the file and of the folders above it, innermost first.
     """
     stem = Path(names[0]).stem
     named = next((name for name in (stem, *names[1:]) if meant(name) is not None), stem)

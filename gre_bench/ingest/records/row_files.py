@@ -104,7 +104,7 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
 
 
 def _detect_format(path: Path) -> str:
-    """Returns the format of the file *path*: parquet, xlsx, lines (of JSON), json, csv or tsv."""
+    """Returns the format of the file *path*: parquet, xlsx, lines (JSON lines), json, csv or tsv."""
     ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     head = b""
     with (
@@ -237,10 +237,10 @@ def _read_delimited_file(path: Path, kind: str, quoted: bool, imported: Imported
             head = file.read(4)
         encoding = next((name for mark, name in _BOMS.items() if head.startswith(mark)), "utf-8-sig")
         try:
-            return _read_with_agreed_delimiter(path, kind, quoted, encoding)
+            return _read_with_detected_delimiter(path, kind, quoted, encoding)
         except UnicodeDecodeError:
             words = _sample_windows_1252_words(path)
-        table = _read_with_agreed_delimiter(path, kind, quoted, "cp1252")
+        table = _read_with_detected_delimiter(path, kind, quoted, "cp1252")
         imported.notes.append(f"{path.name} is not UTF-8 and was read as Windows-1252, with words such as {words}")
         return table
     except (OSError, EOFError, zlib.error, csv.Error) as error:
@@ -266,10 +266,11 @@ def _sample_windows_1252_words(path: Path) -> str:
     return ", ".join(list(words)[:3])
 
 
-def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
-    """Returns the table in *path*, read with the delimiter that gives every row as many cells as the header.
+def _read_with_detected_delimiter(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
+    """Returns the table in *path*, read with the delimiter that its first line states, or that fits.
 
-    Raises `SourceError` if several delimiters do.
+    A delimiter fits if it gives every row as many cells as the header. If none does, the usual one is used. Raises
+    `SourceError` if several do; in a TSV file, tabs take precedence.
     """
     csv.field_size_limit(LARGEST)
     first = next(_decode_lines(path, encoding), "")
@@ -297,7 +298,8 @@ def _read_with_agreed_delimiter(path: Path, kind: str, quoted: bool, encoding: s
 def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
     """Returns the table in *path*, with cells separated by *mark*, after the first *skip* lines.
 
-    Quotation marks quote cells. In a TSV file, they are part of the text if only that gives a valid table.
+    Quotation marks quote cells. In a TSV file, they are part of the text if only that gives a valid table; if both
+    readings are valid and differ, raises `SourceError`. *quoted*: False if they never quote cells in a TSV file.
 
     pandas, Excel and Python's csv quote a cell that contains line breaks, delimiters or quotation marks, and double
     the quotation marks in it. Databases put a backslash before them. Some programs that write TSV quote nothing.

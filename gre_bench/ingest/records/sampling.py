@@ -45,8 +45,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The roles of the human reviews of all sampled papers. *known*, *eligible*: how many papers are known or eligible.
+    """The roles of the human reviews of all sampled papers.
 
+    - *known*: the number of papers considered.
+    - *eligible*: how many of them have enough human reviews and are not left out by a setting.
     - *short*: the ids of papers that are in the user's list of papers, but have too few human reviews.
     - *trained_on*: how many papers ``edition.avoid_trained_on`` left out.
     - *not_human*: how many reviews ``edition.not_human`` left out.
@@ -114,7 +116,10 @@ def draw_papers_and_roles(papers: Sequence[Paper], reviews: Iterable[Review], se
 
 
 def _describe_needed_reviews(settings: EditionSettings, reviewed: int) -> str:
-    """Returns in words which human reviews a paper needs. *reviewed*: the number of papers with at least one."""
+    """Returns in words which human reviews a paper needs to be eligible.
+
+    *reviewed*: the number of papers with at least one human review.
+    """
     if settings.roles == "slots":
         return f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
     if settings.fewest_reviews == 1:
@@ -133,7 +138,9 @@ def read_not_human_ids(reviews: Iterable[Review], file: Path | None) -> frozense
 def _read_id_list(
     file: Path | None, kind: str, known: Iterable[str], among: str, advice: str
 ) -> dict[str, None] | None:
-    """Returns the ids in the list *file* as keys; None if there is no file; raises `SourceError` for unknown ids.
+    """Returns the ids in the list *file* as keys; None if *file* is None.
+
+    Raises `SourceError` if some of the ids are not in *known*.
 
     *kind*, *among*, *advice*: words for the error message.
     """
@@ -168,11 +175,9 @@ _FEWEST_TEXT_CHARACTERS = 200
 def build_evaluation_set_register(path: Path) -> Register:
     """Returns the digests of the papers in the evaluation set *path*, as a register.
 
-    Training leaves out papers that are in such a register. The rows of the file are papers, reviews or OpenReview
-    notes.
-
-    The file may have any format that `read_rows` accepts. The field ``forum``, ``paper_id`` or ``id`` of a row names
-    its paper. Raises `SourceError` for an unreadable row.
+    Training leaves out the papers of such a register. The rows of the file are papers, reviews or OpenReview notes,
+    in any format that `read_rows` accepts. Each row names its paper in the field ``forum``, ``paper_id`` or ``id``.
+    Raises `SourceError` for an unreadable row.
     """
     imported = Imported()
     rows, _ = read_rows(path, imported)

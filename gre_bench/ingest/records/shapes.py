@@ -1,7 +1,7 @@
 """Converts the output of known review tools into rows; each entry of `SHAPES` describes the format of one tool.
 
-An entry recognises a record (an object of the file) by its fields alone. It also knows which fields hold the paper,
-the reviewer and the text. Records of two forms in one file, and a record that fits two entries, are errors.
+An entry recognises a record (an object of the file) by its fields alone. It also states which fields hold the paper,
+the reviewer and the text. It is an error if a file has records of two forms, or if a record fits two entries.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ benchmark's authors merge them."""
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A known form of records.
+    """The form of the records that one review tool writes.
 
-    - *seen*: the version of the tool whose schema this form follows.
+    - *seen*: the version of the tool from which this form was taken.
     - *fits*: whether a record has this form.
     - *rows*: a function that converts a record into rows. *points*: whether each row holds, in the column ``point``,
       a single remark of a review; if not, each row holds a review.
@@ -69,11 +69,11 @@ class Shape:
 
 
 def adapt_records(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[Rows, Shape | None]:
-    """Returns the rows that the *records* in the file *file* give, and the records' shape.
+    """Converts the *records* of the file *file* into rows; returns the rows and the records' shape.
 
-    If the shape is unknown, returns the records unchanged, and None. *wanted*: ``review`` or ``point``. If reviews are
-    wanted, points are joined into reviews. A record that cannot be used is refused in *imported*. Raises `SourceError`
-    for records of two shapes.
+    If the records fit no shape, returns them unchanged, and None. *wanted*: ``review`` or ``point``. If reviews are
+    wanted, points are joined into reviews. If a record cannot be used, *imported* lists it as refused. Raises
+    `SourceError` for records of two shapes.
     """
     shapes = [shape for shape in SHAPES if wanted == "review" or shape.points]
     first: tuple[int, list[Shape]] | None = None
@@ -134,7 +134,7 @@ def _unwrap_content(content: Mapping[str, Any]) -> Row:
     return {**content, **wrapped}
 
 
-def _join_review(fields: Row) -> Row:
+def _join_review_parts(fields: Row) -> Row:
     """Returns *fields* with the parts of the review joined as ``review``, and with the rating as ``rating``."""
     parts = {name: cell for name, cell in fields.items()
              if _PART.search(name) and not _NO_PART.search(name) and not isinstance(cell, int | float)}  # fmt: skip
@@ -220,23 +220,26 @@ def _adapt_nested_reviews(record: Row) -> Iterator[Row]:
         fields.pop("content", None) if isinstance(content, dict) else None
         own = {"review_id": fields["id"]} if "id" in fields and about else {}
         inner = {name: value for name, value in fields.items() if header_letters(name) not in IDS or not about}
-        yield author | _join_review(inner) | about | own
+        yield author | _join_review_parts(inner) | about | own
 
 
-def _find_deep_review(record: Row) -> Row | None:
-    """Returns the output object of DeepReviewer or CycleReviewer: *record* itself or one of its fields; else None."""
+def _find_deepreviewer_output(record: Row) -> Row | None:
+    """Returns the output object of DeepReviewer or CycleReviewer; None if there is none.
+
+    That object is *record* itself, or the value of one of its fields.
+    """
     objects = [cell for cell in (record, *record.values()) if isinstance(cell, dict)]
     return next((cell for cell in objects if {"raw_text", "reviews"} <= cell.keys()), None)
 
 
-def _find_deep_text(record: Row) -> str | None:
+def _find_unparsed_deepreviewer_text(record: Row) -> str | None:
     """Returns the text of an unparsed output of DeepReviewer; None if *record* is not one."""
     texts = (cell for cell in record.values() if isinstance(cell, str) and "\\boxed_review{" in cell)
     return next(texts, None)
 
 
 def _adapt_deepreview(record: Row) -> Iterator[Row]:
-    inner, text = _find_deep_review(record), _find_deep_text(record)
+    inner, text = _find_deepreviewer_output(record), _find_unparsed_deepreviewer_text(record)
     about = _build_paper_id_row(record)
     if inner is not None:
         meta = inner.get("meta_review")
@@ -264,8 +267,8 @@ def _adapt_openreview_note(record: Row) -> Iterator[Row]:
     )
     if is_review and record.get("ddate") is None:  # OpenReview keeps deleted notes, with their date
         content = _unwrap_content(record["content"])
-        texts = {name: cell for name, cell in content.items() if _is_text_of_note(name, cell)}
-        given = {name: cell for name, cell in _join_review(content).items() if name == "rating"}
+        texts = {name: cell for name, cell in content.items() if _is_review_text_field(name, cell)}
+        given = {name: cell for name, cell in _join_review_parts(content).items() if name == "rating"}
         used = {*texts, *(name for name in content if given and name.lower() in _RATINGS)}
         left = {f"content.{name}": cell for name, cell in content.items() if name not in used and not is_blank(cell)}
         about = {"paper_id": record["forum"], "review_id": record.get("id")}
@@ -273,7 +276,7 @@ def _adapt_openreview_note(record: Row) -> Iterator[Row]:
         yield about | {"review": review} | given | left
 
 
-def _is_text_of_note(name: str, cell: Any) -> bool:
+def _is_review_text_field(name: str, cell: Any) -> bool:
     """Whether the field *name* of an OpenReview review is text of the review: neither a grade nor confidential."""
     if _NO_PART.search(name) or _NO_TEXT_OF_NOTE.search(name) or not isinstance(cell, str) or is_blank(cell):
         return False
@@ -327,7 +330,7 @@ SHAPES = (
     Shape(
         "AI-Scientist's reviews", "SakanaAI/AI-Scientist at 9419a3d",
         lambda record: {"Summary", "Strengths", "Weaknesses", "Questions", "Decision"} <= record.keys(),
-        lambda record: [_join_review(record)],
+        lambda record: [_join_review_parts(record)],
     ),
     Shape(
         "OpenAIReview's results", "ChicagoHAI/OpenAIReview at 30e54d1",
@@ -346,7 +349,10 @@ SHAPES = (
     Shape(
         "DeepReviewer's or CycleReviewer's outputs",
         "zhu-minjun/Researcher, the copy zhihang344/Researcher at edaf94e; hexuandeng/CoCoReviewBench at 4a43129",
-        lambda record: _find_deep_review(record) is not None or _find_deep_text(record) is not None, _adapt_deepreview,
+        lambda record: (
+            _find_deepreviewer_output(record) is not None or _find_unparsed_deepreviewer_text(record) is not None
+        ),
+        _adapt_deepreview,
     ),
     Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_openreview_note, _adapt_openreview_note),
     Shape(
@@ -356,7 +362,7 @@ SHAPES = (
     Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_lm_eval_sample, _adapt_lm_eval_sample),
     Shape(
         "papers with their reviews", "dumps of OpenReview, and data sets of the Hub; no fixed schema",
-        lambda record: bool(_find_nested_review_columns(record)) and _find_deep_review(record) is None,
+        lambda record: bool(_find_nested_review_columns(record)) and _find_deepreviewer_output(record) is None,
         _adapt_nested_reviews,
     ),
 )  # fmt: skip

@@ -59,9 +59,11 @@ Record = TypeVar("Record", Paper, Review)
 
 
 class PaperIndex:
-    """Merges the papers of a file with the *known* papers.
+    """Merges the papers of a file with *known*, the papers that are already stored.
 
-    `known`: all papers, keyed by id. `new`: those that the file adds or completes. `accepted`: the ids in the file.
+    - `known`: all papers by id: the stored papers and those of the file.
+    - `new`: the papers that the file adds or completes.
+    - `accepted`: the ids of the papers that were accepted from the file.
     """
 
     def __init__(self, known: Mapping[str, Paper]):
@@ -85,10 +87,13 @@ class PaperIndex:
 
 
 class MergeIndex:
-    """The known records that rows are compared with.
+    """The records with which each row of a file is compared: the stored records and those of earlier rows.
 
-    *reviews*: keyed by id. *judgments*: their texts, keyed by (review id, writer). *papers*: the ids of known papers.
-    A method raises `RefusedError` if the row that it gets contradicts a known record.
+    Such records are called known. A method raises `RefusedError` if its row contradicts a known record.
+
+    - *reviews*: review id → review. *papers*: the ids of the papers.
+    - *judgments*: (review id, writer) → the text of the judgments.
+    - `slots`: paper id → the slot from which `next_slot` searches. A slot is the number of a human review of a paper.
     """
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
@@ -97,9 +102,9 @@ class MergeIndex:
         self.new_reviews: dict[str, Review] = {}
         self.slots: defaultdict[object, int] = defaultdict(lambda: 1)
         self.positions = {
-            _find_review_position(review): review.review_id
+            _build_exclusive_key(review): review.review_id
             for review in reviews.values()
-            if _find_review_position(review)
+            if _build_exclusive_key(review)
         }
         self.human_texts = {
             (review.paper_id, review.text): review
@@ -125,20 +130,21 @@ class MergeIndex:
         return merged
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """Raises `RefusedError` if another review of the paper has the candidate or, if human, the slot of *review*.
+        """Raises `RefusedError` if the paper already has another review by the candidate of *review*.
 
-        Also raises it if the paper is unknown, unless *make_papers* allows unknown papers.
+        A paper may have several human reviews, but only one in each slot. Also raises the error if the paper is
+        unknown, unless *make_papers* allows unknown papers.
         """
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
-        holder = self.positions.get(_find_review_position(review), review.review_id)
-        if _find_review_position(review) and holder != review.review_id:
-            position = " ".join(str(part) for part in _find_review_position(review)[1:])
+        holder = self.positions.get(_build_exclusive_key(review), review.review_id)
+        if _build_exclusive_key(review) and holder != review.review_id:
+            position = " ".join(str(part) for part in _build_exclusive_key(review)[1:])
             code = SECOND if holder in self.new_reviews else CONFLICT
             raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", code)
 
     def has_human_text(self, review: Review) -> bool:
-        """Whether another review of the same paper, which is human, has the text of *review*."""
+        """Whether another human review of the same paper has the same text as *review*."""
         equal = self.human_texts.get((review.paper_id, review.text or ""))
         return equal is not None and equal.review_id != review.review_id
 
@@ -168,7 +174,7 @@ class MergeIndex:
             self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
         if differs:
             self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
-            self.positions[_find_review_position(review)] = review.review_id
+            self.positions[_build_exclusive_key(review)] = review.review_id
             if review.candidate == HUMAN and review.text:
                 self.human_texts.setdefault((review.paper_id, review.text), review)
         imported.review_ids.add(review.review_id)
@@ -186,10 +192,11 @@ def complete_record(old: Record, new: Record) -> Record | None:
     return replace(old, **merged)
 
 
-def _find_review_position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
-    """Returns what no two reviews may share: the paper and the candidate or, for a human review, the paper and slot.
+def _build_exclusive_key(review: Review) -> tuple[str, str, str | int] | tuple[()]:
+    """Returns a key that no two reviews may share.
 
-    Returns () for a human review without a slot.
+    It holds the paper and the candidate or, for a human review, the paper and the slot. It is () for a human review
+    without a slot.
     """
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)
@@ -203,9 +210,9 @@ REVIEW_COLUMNS = (
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers, which a file may hold as text."""
 MOST_KINDS = 100
-"""A column with more distinct values than this does not name kinds of reviewers."""
-SURELY_MEANT = ("model", "model_name", "llm", "system")
-"""Columns that distinguish candidates if there is no column ``candidate``."""
+"""A column with more distinct values than this is not taken to say who wrote each review."""
+CANDIDATE_HEADERS = ("model", "model_name", "llm", "system")
+"""Columns that name the candidates of rows if there is no column ``candidate``."""
 
 
 def read_table_rows(
@@ -219,7 +226,7 @@ def read_table_rows(
     - *imported*: collects the columns of the file and the refused rows.
     - *epoch*: for an inspect_ai log, the epoch whose reviews are read.
     - *reading*: how the columns are found.
-    - *papers*: the ids of known papers; an id that loosely matches one of them is replaced by the known id.
+    - *papers*: the ids of the stored papers; an id that loosely matches one of them is replaced by it.
 
     Raises `SourceError` if a required column is missing. The message names the column that was probably meant.
     """
@@ -293,12 +300,14 @@ def has_value(row: Row, name: str) -> bool:
 def _select_rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
     """Returns the rows with reviews by the candidate *by*, and sets their ``candidate`` to *by*.
 
-    These are the rows that name *by* or no candidate. The column ``candidate``, or another such as ``model``, names a
-    row's candidate. If all rows name one other candidate, all are returned. Raises `SourceError` if they name several
-    candidates, but not *by*, or if all rows name the human baseline and *by* is a model.
+    The column ``candidate``, or another such as ``model``, names a row's candidate. The rows that name *by* or no
+    candidate are returned. If all rows name the same other candidate, all are returned.
+
+    Raises `SourceError` if the rows name several candidates, but not *by*. Also raises it if they name only the human
+    baseline and *by* is a model.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has_value(row, name))
-    spelt = ((meant, name) for meant in ("candidate", *SURELY_MEANT) for name in named)
+    spelt = ((meant, name) for meant in ("candidate", *CANDIDATE_HEADERS) for name in named)
     column = next((name for meant, name in spelt if name.strip().lower() == meant), None)
     names = list(dict.fromkeys(str(row[column]) for _, row in table if has_value(row, column))) if column else []
     if by != HUMAN and {name.strip().lower() for name in names} == {HUMAN}:
@@ -316,9 +325,9 @@ def _select_rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
 
 
 def _parse_number_cell(name: str, cell: Any) -> Any:
-    """Returns the number in *cell* if it is a text in one of the columns `NUMBERS`; None if that text is blank.
+    """Converts the text *cell* of one of the columns `NUMBERS` into a number, or into None if it is blank.
 
-    Returns any other *cell* unchanged.
+    Returns *cell* unchanged if it is not a text, holds no number, or belongs to another column.
     """
     if not isinstance(cell, str) or name not in NUMBERS:
         return cell
@@ -382,8 +391,8 @@ def read_new_reviews(
 
     - *known*, *known_judgments*, *papers*: as in `MergeIndex`.
     - *make_papers*: whether to add unknown papers; otherwise their reviews are refused.
-    - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
-      nothing becomes a human review by accident. *only*: whether to import only the reviews by *by*.
+    - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so it
+      cannot add a human review by accident. *only*: whether to import only the reviews by *by*.
     - *writer*: the writer of judgments in rows that name none.
     - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* may guess, ids that
       repeat between papers get the paper's id in front. A human review without an id or a slot gets the next slot,
@@ -462,7 +471,7 @@ def _guess_review_id(row: Row, by: str | None, id_prefixed: bool, merge_index: M
 
 
 def _describe_copies_of_human_texts(merge_index: MergeIndex) -> list[str]:
-    """Returns a note on the new reviews that repeat the text of another, human review of their paper; [] if none do."""
+    """Returns a note on the new reviews that copy the text of a human review of the same paper; [] if none do."""
     papers = [review.paper_id for review in merge_index.new_reviews.values() if merge_index.has_human_text(review)]
     if not papers:
         return []
@@ -480,7 +489,7 @@ def _do_ids_repeat_between_papers(table: Rows) -> bool:
 
 
 def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
-    """Raises `SourceError` if one of the unread *columns* says that only some of the reviews are human."""
+    """Raises `SourceError` if one of *columns*, which are not imported, says that only some reviews are human."""
     for name in columns:
         kinds = Counter(str(row[name]) for _, row in table if isinstance(row.get(name), str))
         human = next((kind for kind in kinds if kind.strip().lower() == HUMAN), None)
@@ -527,10 +536,13 @@ def _read_review(
 POINT_COLUMNS = ("paper_id", "review_id", "candidate", "point")
 _NUMBERING = re.compile(r"(?:^|[_ ])(?:id|no|nr|number|index|idx|row|place|page|line)$|^#|#$", re.IGNORECASE)
 """Headers of columns that number points, and are not labels."""
-WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-"""Words in the cells of a label → their numbers."""
-YES_OR_NO = {**WORDS, "1": 1.0, "0": 0.0}
-"""The allowed texts of a label in which any of `WORDS` occurs → their numbers."""
+BOOLEAN_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+"""Word in the cell of a label → the number that it stands for."""
+YES_OR_NO = {**BOOLEAN_WORDS, "1": 1.0, "0": 0.0}
+"""Text in the cell of a label that has any of `BOOLEAN_WORDS` → the number that it stands for.
+
+No other text is allowed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,12 +584,13 @@ def read_new_points(
     path: Path, known: Mapping[str, Point], reviews: Mapping[str, Review], papers: Collection[str],
     orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED,
 ) -> tuple[list[Point], Imported]:  # fmt: skip
-    """Returns (the points in *path* that are new or have new labels, the outcome of all rows).
+    """Returns the points in *path* that are new or have new labels, and the outcome of all rows.
 
     *known*, *reviews*: the stored points and reviews by id. *orders*: as returned by `parse_ordered_labels`.
 
-    `POINT_COLUMNS` identify a point. Any other column is a label if at least half of its values are numbers, true,
-    false, yes or no, or if *orders* contains it. If a label contains one of these words, its numbers must be 0 or 1.
+    `POINT_COLUMNS` identify a point. Any other column is a label if *orders* contains it. It is also a label if at
+    least half of its values are numbers or one of the words true, false, yes and no. A label with any of these words
+    may hold no numbers but 0 and 1.
     """
     imported = Imported()
     rows = list(read_table_rows(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIdMatcher(papers)))
@@ -623,7 +636,11 @@ def read_new_points(
 
 
 def _check_label_columns(path: Path, columns: Sequence[str], orders: Iterable[str]) -> None:
-    """Raises an error if the name of one of *columns* is not a valid text, or if one of *orders* is not a column."""
+    """Checks the names of the label columns.
+
+    Raises `SourceError` if one of *columns* is not valid Unicode, and `SettingsError` if one of *orders* is not among
+    *columns*.
+    """
     if strange := next((name for name in columns if not is_text(name)), None):
         raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
     if absent := [name for name in orders if name not in columns]:
@@ -662,7 +679,7 @@ def _read_point(
     labels: Mapping[str, Mapping[str, float] | None],
     imported: Imported,
 ) -> Point:
-    """Returns the point in *row*, with place 0.
+    """Returns the point in *row*; its place is 0 until the caller sets it.
 
     *labels*: label → {allowed value: its number}, or None if any number is allowed.
     """
@@ -690,7 +707,7 @@ def _read_point(
 
 
 def _is_boolean_word(cell: Any) -> bool:
-    return isinstance(cell, bool) or (isinstance(cell, str) and cell.strip().lower() in WORDS)
+    return isinstance(cell, bool) or (isinstance(cell, str) and cell.strip().lower() in BOOLEAN_WORDS)
 
 
 def _parse_label_value(cell: Any, name: str, ranks: Mapping[str, float] | None) -> float:
@@ -707,4 +724,4 @@ def _parse_label_value(cell: Any, name: str, ranks: Mapping[str, float] | None) 
 
 def _parse_label_number(cell: Any) -> float | None:
     word = cell.strip().lower() if isinstance(cell, str) else ""
-    return float(cell) if isinstance(cell, bool) else WORDS.get(word, parse_number(cell))
+    return float(cell) if isinstance(cell, bool) else BOOLEAN_WORDS.get(word, parse_number(cell))

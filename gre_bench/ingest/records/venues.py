@@ -29,10 +29,10 @@ _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Venue(BaseModel, frozen=True, extra="forbid"):
-    """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
+    """The form of a venue-year's notes: an entry of ``data/venues.toml``, which explains all fields.
 
-    A kind of notes is named by the end of the invitation, such as ``Official_Review`` (`notes.parse_note_kind`).
-    *other_replies*: kinds that are known not to be reviews.
+    The end of a note's invitation, such as ``Official_Review``, names the note's kind (`notes.parse_note_kind`).
+    *other_replies*: the kinds of notes that are known to be no reviews.
 
     - *ai_reviewers*: (pattern, candidate) for each of the venue's own AI reviewers. If the invitation or signature of a
       reply matches the pattern, such as ``*/AI_Reviewer``, the reply is a review by that candidate. *ai_text*: like
@@ -40,9 +40,9 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
     - *strata*: (field of a submission, name of the stratum) for each field whose values divide the papers into groups.
       The decision is always a stratum.
     - *status*: how to decide whether a paper is kept. ``invitation``: by the kind of its note. ``venueid``: also by the
-      part of its field ``venueid`` after *group*. A part in *kept* keeps the paper; a part that is "/" followed by a
-      kind in *withdrawn* or *desk_rejected* excludes it.
-    - *text*: (field, heading) for each part of a review's text. *other_fields*: further known fields of a review.
+      end of its field ``venueid``, the part after *group*. An end in *kept* keeps the paper. An end that is "/"
+      followed by a kind in *withdrawn* or *desk_rejected* excludes it.
+    - *text*: (field, heading) for each part of a review's text. *other_fields*: fields that are not part of the text.
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
     """
 
@@ -105,13 +105,13 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def unverified(self) -> str | None:
-        """The warning that the form of the venue-year's notes is unverified; None if it is verified."""
+        """A warning if no real notes of the venue-year have confirmed this form; None otherwise."""
         documented = f"the form of the notes of {self.name} is documented only: {self.note}"
         return documented if self.evidence == "documented" else None
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of all known fields of a review."""
+        """The names of all fields of a review that this entry mentions."""
         scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
@@ -146,7 +146,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return self
 
     @model_validator(mode="after")
-    def _check_needed_fields(self) -> Venue:
+    def _check_dependent_fields(self) -> Venue:
         if self.ai_text and not self.ai_reviewers:
             raise ValueError("ai_text is the text of reviews that ai_reviewers names; name their patterns there")
         if (self.status == "venueid") != bool(self.kept):
@@ -208,7 +208,7 @@ def find_venue_entry(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Raises `SettingsError` for an unverified form of the notes, unless the user's setting *unverified* accepts it."""
+    """Raises `SettingsError` if the form of *venue* is unverified and the user's setting *unverified* is off."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 
@@ -218,10 +218,10 @@ def _convert_day_to_epoch_ms(day: date | None) -> int | None:
 
 
 class Calendar(BaseModel, frozen=True, extra="forbid"):
-    """The day from which anybody can read the reviews of a year of *venue*, as ``data/venues.toml`` states it.
+    """The rule that gives, for each year of *venue*, the day from which anybody can read the reviews.
 
-    *reviews_public*: month and day. *years_before*: how many years before the venue's year that day lies. *source*,
-    *read*: where and when this rule was read.
+    ``data/venues.toml`` states the rule. *reviews_public*: month and day. *years_before*: how many years before the
+    venue's year that day lies. *source*, *read*: where the rule was found, and when.
     """
 
     venue: str = Field(min_length=1)

@@ -19,10 +19,17 @@ from gre_bench.ingest.records.notes import list_invitations, unwrap_fields, unwr
 
 Note = Mapping[str, Any]
 Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
-"""Why a version counts. *unedited*: the review was not edited since the rebuttal opened. *before_rebuttal*: it is the
-last version before the rebuttal. *late*: it is the first version, because none precedes the rebuttal. It is the latest
-version if the day of the rebuttal is unknown (*no_date*), if earlier versions are *not_public*, or if they were
-*not_asked* for because the paper is not in the sample.
+"""Why a version of a review counts.
+
+- *unedited*: the review was not edited since the rebuttal opened.
+- *before_rebuttal*: it is the last version before the rebuttal opened.
+- *late*: it is the first version, because none precedes the rebuttal.
+
+For the other reasons, the latest version counts:
+
+- *no_date*: it is unknown when the rebuttal opened.
+- *not_public*: earlier versions are not public.
+- *not_asked*: earlier versions were not requested, because the paper is not in the sample.
 """
 
 
@@ -38,9 +45,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class ChosenVersion:
-    """The version of a review that counts: its id, or None for the current note. *versions*: how many there are.
+    """The version of a review that counts. *version_id*: its id; None if it is the current note.
 
-    *written_at*: epoch ms; None if not stated. *rule*: why this version counts.
+    *written_at*: epoch ms; None if not stated. *versions*: how many versions there are. *rule*: why this one counts.
     """
 
     version_id: str | None
@@ -67,8 +74,8 @@ def list_versions(history: Sequence[Note]) -> list[Version]:
 def apply_edit(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the *content* of a note of API v2 after an edit with the content *changes*.
 
-    An edit sets or deletes parts of a field, such as its value or its readers; other parts stay unchanged. A field
-    without a value is left out.
+    An edit sets or deletes parts of a field, such as its value or its readers; other parts stay unchanged. The result
+    leaves out a field that has no value after the edit.
     """
     after = dict(content)
     for name, change in changes.items():

@@ -1,1 +1,1 @@
-"""Evaluation LMs that run a neural model here or on a server."""
+"""Evaluation LMs that run a neural model on this machine or on a server."""

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
-from gre_bench.http.lm_requests import Body, RetryPolicy, is_transient_status, mask_secrets, parse_retry_after
+from gre_bench.http.lm_requests import BodyCollector, RetryPolicy, is_transient_status, mask_secrets, parse_retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -43,7 +43,7 @@ class Client:
     """A client of one vLLM server, with at most *parallel* requests in flight.
 
     - *key*: the server's API key, which is sent in headers and never appears in a message.
-    - `down`: whether the server was down in the last run.
+    - `down`: true once several requests in a row got no answer, until one gets an answer.
 
     Raises `SettingsError` for a malformed URL.
     """
@@ -147,7 +147,7 @@ class SharedConnections:
                 self._lost, self._client.down = 0, False
                 return answer
             why, stated_s = answer
-            seconds = self._retry_policy.wait(attempt, stated_s)
+            seconds = self._retry_policy.compute_wait_s(attempt, stated_s)
             if seconds is None:
                 why += "" if stated_s is None else f" (it asks to wait {stated_s:.0f} s)"
                 break
@@ -166,7 +166,7 @@ class SharedConnections:
         """
         import httpx2
 
-        received = Body(LARGEST_BODY, self._retry_policy.timeout_s)
+        received = BodyCollector(LARGEST_BODY, self._retry_policy.timeout_s)
         try:
             async with (
                 asyncio.timeout(self._retry_policy.timeout_s),

@@ -179,9 +179,9 @@ class VLLM(ChatBackend):
     ) -> Logprobs:
         """Returns the span's log-probabilities from a request for all tokens of the conversation.
 
-        If some of them, but not all, are zero, the request is repeated. Returns a `SpanError` marked ``broken`` if the
-        second answer differs. Also returns one, without a second request, if all tokens up to the reply have zeros,
-        too: some servers report zeros for a cached prefix.
+        Some servers report zeros for a cached prefix. So the answer is checked if some tokens of the span, but not all,
+        have zeros. If all tokens up to the span's first have zeros, a `SpanError` marked ``broken`` is returned.
+        Otherwise, the request is repeated, and such an error is returned if the second answer differs.
         """
         answer = await self._send_all_tokens_request(connections, conversation)
         if isinstance(answer, SpanError):
@@ -230,13 +230,14 @@ class VLLM(ChatBackend):
         return SpanError("refused_request", f"the vLLM server answered {status}: {message}", broken=True)
 
     async def _check_trial_answers(self, connections: SharedConnections, trials: Sequence[Conversation]) -> None:
-        """Scores the first of *trials*, the others, and the first again; compares the numbers for shared tokens.
+        """Checks the server's log-probabilities on the conversations *trials*.
 
-        These requests are for all tokens. Requests for the span's tokens only are then sent for the first trial, and
-        must give the same numbers. If such a request fails, or its answer differs too much, just requests for all
-        tokens are sent from then on. Raises `LMError` if a request for all tokens fails, or if its numbers for the same
-        tokens differ from those of the first answer. Also raises it if the probabilities at some position sum to more
-        than 1.
+        Scores the first of *trials*, the others, and the first again, with requests for all tokens. Raises `LMError` if
+        one of them fails, or if the numbers for tokens that two conversations share differ too much. Also raises it if
+        the probabilities at some position sum to more than 1.
+
+        Then sends requests for the span's tokens only, for the first of *trials*. If one of them fails, or its numbers
+        differ too much from those above, the client sends no more requests of this kind.
         """
         trial = trials[0]
         answer = await self._send_all_tokens_request(connections, trial, alternatives=5)

@@ -45,7 +45,7 @@ ARCHITECTURES = frozenset(
 BATCH_ON_CPU, BATCH_ON_GPU = 2048, 16384
 """The default maximum number of tokens in a batch, padding included."""
 PACK_ON_CPU, PACK_ON_GPU = 1024, 16384
-"""The default maximum number of tokens in a pack: few enough for a core's cache, or enough to keep a large GPU busy."""
+"""The default maximum number of tokens in a pack: it fits a CPU core's cache, or keeps a large GPU busy."""
 _MOST_LOGITS_IN_BATCH = 2**28
 """The largest number of logits in a batch."""
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
@@ -104,7 +104,7 @@ def out_of_memory_error(conversation: Conversation) -> SpanError:
 
 
 class OneByOneEngine:
-    """Runs each conversation in its own forward pass: simple, slow and correct. The others are checked against it."""
+    """Runs each conversation in its own forward pass: slow, but correct. Other engines are checked against it."""
 
     version = "one-by-one-1"
 
@@ -217,7 +217,7 @@ class TrieEngine:
                 pack = due.pop()
                 done = run_within_memory(self._run_pack, pack, kept)
                 if done is not None:
-                    slots = torch.from_numpy(pack.slots)
+                    slots = torch.from_numpy(pack.logprob_indices)
                     (values[slots], kept), answered[slots] = done, True
                 elif pack.stop - pack.start >= 2 * _SMALLEST_PACK:
                     self.remarks.append(HALVED)
@@ -232,7 +232,10 @@ class TrieEngine:
         return [logprobs.tolist() if had.all() else out_of_memory_error(each) for each, logprobs, had in parts]
 
     def _run_pack(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
-        """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs."""
+        """Runs the model on *pack*; returns log-probabilities, and the keys and values that the next pack needs.
+
+        There is one log-probability, in nats, for each scored token of the pack (``targets`` of `Pack`).
+        """
         device = self._model.device
         layout = AttentionLayout(pack, device, kept, exact=self._attention == "eager")
         with torch.inference_mode():
@@ -245,9 +248,10 @@ class TrieEngine:
             return self._compute_target_logprobs(hidden, pack), layout.left
 
     def _compute_target_logprobs(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """Returns the log-probability of each target of *pack* in nats. *hidden*: the last hidden states of its tokens.
+        """Returns the log-probability, in nats, of each scored token of *pack* (``targets`` of `Pack`).
 
-        The output head is applied once to each token that predicts a target, in chunks of tokens.
+        *hidden*: the last hidden states of the pack's tokens. The output head is applied in chunks, and only once to a
+        token that several targets follow.
         """
         head = self._model.get_output_embeddings()
         cap = getattr(self._model.config.get_text_config(), "final_logit_softcapping", None)
@@ -301,10 +305,11 @@ def engine_for(
 
 
 def _describe_disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Returns in words how far *engine* is from `OneByOneEngine` on four conversations; None if within `ALLOWED`.
+    """Compares *engine* with `OneByOneEngine` on four conversations; returns in words how far they are apart.
 
-    Also returns None if the model's own numbers are not finite; they are refused when predictions are scored. Raises
-    `SpanError` if a conversation cannot be scored at all.
+    Returns None if no log-probability differs by more than `ALLOWED`. Also returns None if `OneByOneEngine` gives a
+    number that is not finite; such numbers are refused when predictions are scored. Raises `SpanError` if one of the
+    conversations cannot be scored.
     """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
     conversations = [template.encode(render(prediction)) for prediction in predictions]

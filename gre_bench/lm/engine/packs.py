@@ -36,7 +36,7 @@ class Segment:
 class AttentionLink:
     """A range of a pack's tokens, *queries*, and a range of *keys* (see `Pack`) to which each of these tokens attends.
 
-    *level*: the number of links by which the same tokens attend to keys that are nearer to the root.
+    *level*: the number of other links by which these tokens attend to keys nearer to the root of the trie.
     """
 
     queries: tuple[int, int]
@@ -53,22 +53,23 @@ class Pack:
 
     - *depths*: the position of each token in its conversation, from 0.
     - *kept*: the number of keys kept from earlier packs. *keep*: the keys that the next pack needs.
-    - *own*: ranges (start, stop) into which the pack's tokens are divided. A token attends to itself and to the earlier
-      tokens of its range.
+    - *own_ranges*: ranges (start, stop) into which the pack's tokens are divided. A token attends to itself and to the
+      earlier tokens of its range.
     - *links*: the other keys to which tokens attend. Two links of the same level have no token in common.
     - *rows*, *targets*: the pass returns the log-probability that token id ``targets[i]`` follows token ``rows[i]``.
-    - *slots*: the index of that log-probability in the array of all spans' log-probabilities.
+    - *logprob_indices*: the pass's ``i``-th log-probability belongs at index ``logprob_indices[i]`` of the array for
+      all spans.
     """
 
     ids: np.ndarray
     depths: np.ndarray
     kept: int
-    own: tuple[tuple[int, int], ...]
+    own_ranges: tuple[tuple[int, int], ...]
     links: tuple[AttentionLink, ...]
     keep: np.ndarray
     rows: np.ndarray
     targets: np.ndarray
-    slots: np.ndarray
+    logprob_indices: np.ndarray
     start: int
     stop: int
 
@@ -77,19 +78,22 @@ class Pack:
         """The length of the longest conversation prefix that ends in the pack, in tokens."""
         return int(self.depths.max()) + 1
 
-    def seen(self) -> list[list[tuple[int, int]]]:
-        """Returns for each range in `own` the ranges of keys that its tokens attend to, from the root downwards."""
+    def list_visible_key_ranges(self) -> list[list[tuple[int, int]]]:
+        """Returns for each range in `own_ranges` the ranges of keys to which its tokens attend.
+
+        The ranges of keys are in the order from the trie's root down.
+        """
         return [
             [
                 *(link.keys for link in self.links if link.queries[0] <= start < link.queries[1]),
                 (start + self.kept, stop + self.kept),
             ]
-            for start, stop in self.own
+            for start, stop in self.own_ranges
         ]
 
 
 class TokenTrie:
-    """A trie of *conversations*, each without its last token, which is predicted but not read.
+    """A trie of the token ids of *conversations*, each without its last token: no scored token follows that one.
 
     `sizes`: the number of tokens in the span of each conversation. The other arrays: as in `Pack`, for the whole trie.
     """
@@ -140,7 +144,7 @@ class TokenTrie:
         )  # fmt: skip
 
     def _find_ancestor_ranges(self, token: int) -> list[tuple[int, int]]:
-        """Returns the ancestors of *token* as ranges (start, stop) of the trie's tokens, from the root downwards."""
+        """Returns the ancestors of *token* as ranges (start, stop) of the trie's tokens, from its root downwards."""
         above = np.flatnonzero((self._starts < token) & (token < self._ends))
         return [(int(self._starts[index]), min(int(self._stops[index]), token)) for index in above]
 
@@ -183,8 +187,8 @@ def _shared_prefix_length(first: tuple[int, ...], second: tuple[int, ...]) -> in
 def _split_into_segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
     """Divides a trie's tokens into segments. *heads*: each segment's first token. *depths*: each token's depth.
 
-    A segment stops where the next begins. Its descendants are the segments after it, up to the first that begins no
-    deeper than the segment itself.
+    A segment stops where the next begins. Its descendants are the segments that follow, up to the first that begins no
+    deeper than it does.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []

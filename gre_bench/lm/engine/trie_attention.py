@@ -91,20 +91,22 @@ class AttentionLayout:
 
     @cached_property
     def seen(self) -> list[list[tuple[int, int]]]:
-        """The ranges of keys to which each range in ``pack.own`` attends."""
-        return self.pack.seen()
+        """The ranges of keys to which each range in ``pack.own_ranges`` attends."""
+        return self.pack.list_visible_key_ranges()
 
     @cached_property
-    def own(self) -> FlashKernelCall:
-        """The kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
+    def own_call(self) -> FlashKernelCall:
+        """The kernel call by which the tokens of each range in ``pack.own_ranges`` attend to each other."""
         kept = self.pack.kept
-        return self._build_kernel_call(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
+        return self._build_kernel_call(
+            self.pack.own_ranges, [(start + kept, stop + kept) for start, stop in self.pack.own_ranges]
+        )
 
     @cached_property
-    def rounds(self) -> list[FlashKernelCall]:
-        """The kernel calls by which tokens attend to ancestors outside their own range in ``pack.own``.
+    def ancestor_calls(self) -> list[FlashKernelCall]:
+        """The kernel calls by which tokens attend to ancestors outside their own range in ``pack.own_ranges``.
 
-        There is one call for each level of ``pack.links``, beginning with the links that are nearest to the root.
+        There is one call for each level of ``pack.links``, beginning with the keys nearest to the root of the trie.
         """
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
@@ -168,14 +170,14 @@ def attend_in_float32_on_cpu(
 ) -> Tensor:
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
-    The kernel is called once for each range in ``layout.pack.own`` and once for each link in ``layout.pack.links``. The
-    results are merged.
+    The kernel is called once for each range in ``layout.pack.own_ranges`` and once for each link in
+    ``layout.pack.links``. The results are merged.
     """
     flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     _, heads, tokens, size = query.shape
     out = query.new_empty((1, tokens, heads, size), dtype=torch.float32).transpose(1, 2)
     sums = query.new_empty((1, heads, tokens), dtype=torch.float32)
-    for start, stop in layout.pack.own:
+    for start, stop in layout.pack.own_ranges:
         own = slice(start, stop)
         out[:, :, own], sums[:, :, own] = flash(
             query[:, :, own], key[:, :, own], value[:, :, own], is_causal=True, scale=scale
@@ -202,7 +204,7 @@ def attend_in_half_precision_on_cpu(
     size = query.shape[3]
     out = torch.empty_like(query)
     grouped, written = (each[0].unflatten(0, (heads, groups)) for each in (query * scale, out))
-    for (start, stop), seen_ranges in zip(layout.pack.own, layout.seen, strict=True):
+    for (start, stop), seen_ranges in zip(layout.pack.own_ranges, layout.seen, strict=True):
         ranges = [slice(*each) for each in seen_ranges]
         keys, values = (torch.cat([each[0, :, piece] for piece in ranges], 1) for each in (key, value))
         above = keys.shape[1] - (stop - start)
@@ -224,9 +226,11 @@ def attend_in_half_precision_on_cuda(
 ) -> Tensor:
     """Computes the attention in half precision on CUDA; calls the variable-length kernel once per `FlashKernelCall`."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
-    out, sums = _call_flash_kernel(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
+    out, sums = _call_flash_kernel(
+        q, k[layout.own_call.keys], v[layout.own_call.keys], layout.own_call, scale, causal=True
+    )
     out, sums = out.float(), sums.float()
-    for each in layout.rounds:
+    for each in layout.ancestor_calls:
         part, part_sums = _call_flash_kernel(q[each.queries], k[each.keys], v[each.keys], each, scale, causal=False)
         merged, merged_sums = out[each.queries], sums[:, each.queries]
         _merge_attention_outputs(merged.transpose(0, 1), merged_sums, part.transpose(0, 1), part_sums)
@@ -255,7 +259,7 @@ def attend_eagerly(
 ) -> Tensor:  # fmt: skip
     """Computes the same as `attend_with_mask`, with plain matrix products and a float32 softmax.
 
-    The attention ``eager`` of transformers computes it in the same way.
+    This is how transformers computes the attention that it calls ``eager``.
 
     With *softcap*, each attention score s becomes softcap · tanh(s / softcap), as in Gemma 2.
     """
@@ -274,12 +278,12 @@ def attend_eagerly(
 def _gather_keys_and_masks(
     key: Tensor, value: Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
-    """Yields for each range in ``pack.own``: its slice of the pack's tokens, its keys, its values, and their mask.
+    """Yields for each range in ``pack.own_ranges``: its slice of the pack's tokens, its keys, its values, their mask.
 
     The keys and values of the range's ancestors come before the range's own. The mask, shape (tokens, keys), is true
     where the token attends to the key.
     """
-    for (start, stop), ranges in zip(layout.pack.own, layout.seen, strict=True):
+    for (start, stop), ranges in zip(layout.pack.own_ranges, layout.seen, strict=True):
         pieces = [slice(*each) for each in ranges]
         keys, values = (torch.cat([each[:, :, piece] for piece in pieces], 2) for each in (key, value))
         last = keys.shape[2]

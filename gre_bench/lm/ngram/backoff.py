@@ -12,10 +12,10 @@ dropped (Kneser and Ney 1995).
 To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm
 Z(a b) makes the probabilities sum to 1 (unigram rescaling).
 
-A word of the reply may be copied from the part of the reply before it, or from the known text. The functions return the
-probability of the reply's word at each position, or NaN where there is nothing to copy. At every other position, the
-probabilities of all possible words sum to 1. Words are integers here. For texts of n words, these functions take
-O(n log n) time.
+A word of the reply may be copied from the part of the reply before it, or from the known text: the text that the LM has
+read before the reply (see `gre_bench.lm.ngram.cache_ngram`). The copying functions return the probability of the
+reply's word at each position, or NaN where there is nothing to copy. At every other position, the probabilities of all
+possible words sum to 1. Words are integers here. For texts of n words, these functions take O(n log n) time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from gre_bench.lm.ngram.segmentation import look_up
 
 UNKNOWN, END_ID, NEWLINE_ID = range(3)
-"""The ids of the first three words of every vocabulary. The context of a text's first word is two newlines."""
+"""The ids of the unknown word, the end of the text and the newline. Two newlines are the context of the first word."""
 _DISCOUNTS = (0.75, 0.8, 0.85)
 _PAIR = 1 << 32
 
@@ -50,7 +50,7 @@ class _Table:
         self.contexts, self.starts = np.unique(self.keys // size, return_index=True)
         self.rest = 1 - np.add.reduceat(self.kept, self.starts)
 
-    def row(self, context: np.ndarray) -> np.ndarray:
+    def find_rows(self, context: np.ndarray) -> np.ndarray:
         if not len(self.contexts):
             return np.full(len(context), -1)
         index = np.minimum(np.searchsorted(self.contexts, context), len(self.contexts) - 1)
@@ -73,10 +73,10 @@ class Contexts:
     """The two contexts at each position of a text with the word ids *ids*: the preceding word, and the preceding two.
 
     - `keys`: the bigram and the trigram context at each position (see `_Table`), as integers.
-    - `rows`: the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
-    - `kept`: for each table, four arrays. They list the n-grams of every distinct known context of the text:
+    - `rows`: the index of each context in ``contexts`` of its table; -1 if the table lacks it.
+    - `kept`: for each table, four arrays. They list the n-grams of every distinct context of the text in the table:
 
-      1. the positions whose context is known;
+      1. the positions whose context is in the table;
       2. the n-grams, context by context, as indices into the table's ``keys``;
       3. the index in array 2 at which the n-grams of each context start;
       4. for each position in array 1, the index of its context in array 3.
@@ -86,7 +86,7 @@ class Contexts:
         before = np.concatenate(([NEWLINE_ID], ids[:-1]))
         earlier = np.concatenate(([NEWLINE_ID], before[:-1]))
         self.keys = (before, earlier * size + before)
-        self.rows = tuple(table.row(key) for table, key in zip(tables, self.keys, strict=True))
+        self.rows = tuple(table.find_rows(key) for table, key in zip(tables, self.keys, strict=True))
         self.kept = tuple(table.collect_ngrams_of_rows(rows) for table, rows in zip(tables, self.rows, strict=True))
 
 
@@ -98,9 +98,9 @@ class Backoff:
         self.size = len(unigram)
         self.unigram = unigram / unigram.sum()
         self.tables = [_Table(arrays[f"keys_{order}"], arrays[f"kept_{order}"], self.size) for order in (2, 3)]
-        self.shorter = self.tables[0].row(self.tables[1].contexts % self.size)
+        self.shorter = self.tables[0].find_rows(self.tables[1].contexts % self.size)
 
-    def contexts(self, ids: np.ndarray) -> Contexts:
+    def build_contexts(self, ids: np.ndarray) -> Contexts:
         return Contexts(ids, self.tables, self.size)
 
     def compute_word_probabilities(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
@@ -111,7 +111,10 @@ class Backoff:
         return chance
 
     def compute_normalisers(self, factors: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position, for the longest known context."""
+        """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position.
+
+        The context is the longest one at that position that the model has seen.
+        """
         norm = np.full(len(contexts.rows[0]), float(self.unigram @ factors))
         for table, rows, (known, keys, starts, row_of) in zip(self.tables, contexts.rows, contexts.kept, strict=True):
             if len(starts):
@@ -168,7 +171,7 @@ def count_backoff_ngrams(texts: Iterable[np.ndarray], size: int, fewest: int) ->
     return arrays
 
 
-def compute_earlier_copy_probability(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def compute_probability_of_copies_within_reply(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Returns the probability of each word of the reply *words* if it is copied from a random earlier position.
 
     A position is chosen with a probability proportional to its entry in *weights*. Equal words must have equal weights.
@@ -188,10 +191,11 @@ def compute_probability_of_continuations(words: np.ndarray, first: int) -> np.nd
 
 
 class CopyModel:
-    """The probabilities of the words of a reply if they are copied from a known text.
+    """The probabilities of the words of a reply if they are copied from a known text (see the module's docstring).
 
-    *words*: (n,) the word ids of the known text. *weights*: (n,) the weight of each position in that text. *first*: the
-    word id that stands for the missing word before the first word of the known text or of a reply.
+    - *words*: (n,) the word ids of the known text.
+    - *weights*: (n,) the weight of each position in the known text.
+    - *first*: a word id that takes the place of the word before a text's first word, in the known text and in replies.
     """
 
     def __init__(self, words: np.ndarray, weights: np.ndarray, first: int):
@@ -225,7 +229,7 @@ def _divide_or_nan(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def _count_earlier_equal_keys(keys: np.ndarray) -> np.ndarray:
-    """Returns the number of earlier positions with the same key."""
+    """Returns for each of *keys* the number of earlier positions with the same key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     positions = np.arange(len(keys))

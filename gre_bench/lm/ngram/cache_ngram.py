@@ -1,7 +1,8 @@
 """`cache-ngram`, the evaluation LM that comes with the program: n-gram counts and a copying cache, on numpy alone.
 
-The known text is the synopsis followed by the given review; a prediction may lack either. P(reply | known text) is the
-product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over the reply's tokens, where
+The known text is what the LM has read before the reply: the synopsis followed by the given review. A prediction may
+lack either. P(reply | known text) is the product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over
+the reply's tokens, where
 
     P(token | so far)        = μ₀ trigram + μ₁ earlier words of the reply + μ₂ continuations seen in the reply
     P(token | so far, known) = λ₀ P(token | so far) + λ₁ trigram reweighted towards the known text
@@ -13,7 +14,7 @@ product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over t
 
 The weights μ sum to 1, and so do the weights λ. If a term has nothing to copy, the first term of its sum gets its
 weight. For a word outside the vocabulary, the trigram model's probability of an unknown word is multiplied by the
-probability of the spelling.
+probability of the word's spelling. `SpellingModel` computes it from the word's characters.
 
 The probabilities of all texts without lone surrogates therefore sum to 1. A reply's log-probabilities given different
 known texts can be compared without further normalisation.
@@ -41,8 +42,8 @@ from gre_bench.lm.ngram.backoff import (
     Backoff,
     Contexts,
     CopyModel,
-    compute_earlier_copy_probability,
     compute_probability_of_continuations,
+    compute_probability_of_copies_within_reply,
 )
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
@@ -90,7 +91,8 @@ class TokenizedText:
 class ReplyParts:
     """The parts of a reply's probability that do not depend on a known text: a value for each token and for the end.
 
-    - *form*: the log-probability of gap and capitals, in nats. *spelling*: that of the word's spelling.
+    - *form*: the log-probability of gap and capitals, in nats.
+    - *spelling*: the log-probability of the word's spelling, in nats.
     - *trigram*: P(the token's word) in the trigram model; 0 for a word outside the vocabulary.
     - *unknown*: P(a word outside the vocabulary) at this position in the trigram model.
     - *marginal*, *marginal_unknown*: the same two probabilities, but by the module's formula for P(token | so far).
@@ -108,7 +110,11 @@ class ReplyParts:
 
 @dataclass(frozen=True, slots=True)
 class KnownTextEffect:
-    """The effect of a known text: the factor of each word, and the probabilities of copying from the text."""
+    """The effect of a known text on the probabilities of a reply's words.
+
+    *factors*: the factor of each word of the vocabulary (see `WordFactorModel`). *copies*: the model for copies of its
+    words.
+    """
 
     factors: np.ndarray
     copies: CopyModel
@@ -135,7 +141,7 @@ class CacheNgram:
         self.arrays, self.alphabet = dict(arrays), alphabet
         self.identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
         self._ids = {word: number for number, word in enumerate(vocabulary)}
-        self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
+        self.backoff, self.known_text = Backoff(arrays), WordFactorModel(vocabulary, arrays, config["papers"])
         self._form, self._speller = (
             GapAndCapitalModel(arrays, alphabet),
             SpellingModel(config["characters"], arrays, alphabet),
@@ -194,9 +200,9 @@ class CacheNgram:
         answers: list[SpanLogprob | SpanError] = []
         for prediction in predictions:
             try:
-                reply = _read_unless_remembered(replies, prediction.reply, self.read_reply)
+                reply = _read_or_recall(replies, prediction.reply, self.compute_reply_parts)
                 source = "\n".join(text for text in (prediction.synopsis, prediction.x) if text is not None)
-                logs = self.token_logprobs(reply, _read_unless_remembered(known, source, self.read_known))
+                logs = self.token_logprobs(reply, _read_or_recall(known, source, self.compute_known_text_effect))
                 answers.append(SpanLogprob(float(logs.sum()), tuple(reply.text.ids.tolist()), tuple(logs.tolist())))
             except UnicodeEncodeError:
                 answers.append(SpanError("bad_text", "the text holds a lone surrogate, which is not valid Unicode"))
@@ -211,13 +217,13 @@ class CacheNgram:
         with np.errstate(divide="ignore"):
             return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
 
-    def read_reply(self, text: str) -> ReplyParts:
+    def compute_reply_parts(self, text: str) -> ReplyParts:
         """Reads the reply *text* and returns the parts of its probability that do not depend on a known text."""
         spelled = split_into_tokens(text)
         reading = self._number_words(spelled.words)
         spelling = self._spellings[reading.ids]
         spelling[reading.ids == UNKNOWN] = self._compute_spelling_logprobs(reading.unknown)
-        contexts = self.backoff.contexts(reading.ids)
+        contexts = self.backoff.build_contexts(reading.ids)
         unknown = self.backoff.compute_word_probabilities(np.full(len(reading.ids), UNKNOWN), contexts)
         trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.compute_word_probabilities(reading.ids, contexts))
         terms, escapes = self.marginal_terms(reading, trigram, unknown)
@@ -225,18 +231,18 @@ class CacheNgram:
         form = self._form.logprobs(spelled)
         return ReplyParts(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
-    def read_known(self, text: str) -> KnownTextEffect | None:
+    def compute_known_text_effect(self, text: str) -> KnownTextEffect | None:
         """Returns the effect of the known *text* on replies; None if the text has no word to copy.
 
         The result is valid until the next call of `logprob`, which renumbers the unknown words.
         """
-        reading = self.read(text)
+        reading = self.tokenize(text)
         if not (self._compute_copy_weights(reading) > 0).any():
             return None
         factors = np.exp(self.known_text.features(reading) @ self.boosts)
         return KnownTextEffect(factors, CopyModel(reading.words, self._compute_copy_weights(reading), NEWLINE_ID))
 
-    def read(self, text: str) -> TokenizedText:
+    def tokenize(self, text: str) -> TokenizedText:
         """Returns the tokens of *text* as integers, without the end-of-text token."""
         return self._number_words(split_into_tokens(text).words[:-1])
 
@@ -250,7 +256,7 @@ class CacheNgram:
         """
         nothing = np.zeros(len(trigram))
         copied, followed = (
-            compute_earlier_copy_probability(text.words, self._compute_copy_weights(text)),
+            compute_probability_of_copies_within_reply(text.words, self._compute_copy_weights(text)),
             compute_probability_of_continuations(text.words, NEWLINE_ID),
         )
         return _stack_with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
@@ -279,7 +285,7 @@ class CacheNgram:
         return self.known_text.compute_copy_weights(text) ** self.config["idf_exponent"]
 
     def _compute_spelling_logprobs(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability in nats of the spelling of each of *words*; it is the same for all marks."""
+        """Returns the log-probability, in nats, of the spelling of each of *words*; all marks have the same one."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:
@@ -293,15 +299,15 @@ def _stack_with_fallback(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Stacks P(the token's word) and P(unknown word) of several sources: two arrays of shape (sources, tokens).
 
-    Where the first probability is NaN, the source has nothing to copy, and *whole* and *unknown* replace its two
-    values.
+    Where P(the token's word) of a source is NaN, it has nothing to copy. There, *whole* and *unknown* replace its two
+    probabilities.
     """
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])
     return terms, escapes
 
 
-def _read_unless_remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
+def _read_or_recall(memory: dict[str, Any], text: str, read: Any) -> Any:
     if text not in memory:
         if len(memory) >= _KEPT_TEXTS:
             memory.pop(next(iter(memory)))
@@ -327,14 +333,14 @@ def write_files(
         (folder / name).write_bytes(data)
 
 
-class KnownText:
-    """Computes how much likelier each word of *vocabulary* becomes when a text about the same paper is known.
+class WordFactorModel:
+    """Computes how much likelier each word of *vocabulary* becomes if the LM has read a text about the same paper.
 
     Each word gets a factor, which multiplies its probability in the trigram model. The factor's logarithm is a weighted
     sum of the word's `FEATURES`. Features that do not apply are zero:
 
     - For words in the known text: the word's inverse document frequency (piecewise linear), its count, the length of
-      the text, and how strongly reviews of one paper share the word.
+      the text, and the word's lift: how much more often two reviews of one paper share the word than by chance.
     - For other words: whether the known text contains a word of the same stem.
     - For words that belong to topics: how much likelier the known text's topics make the word.
 

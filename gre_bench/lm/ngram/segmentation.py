@@ -83,7 +83,7 @@ def is_word(token: str) -> bool:
     return token[:1].isalnum() or token[:1] == "_"
 
 
-def count_gaps_and_capitals(texts: Iterable[str]) -> dict[str, np.ndarray]:
+def count_white_space_and_capitals(texts: Iterable[str]) -> dict[str, np.ndarray]:
     """Counts the kinds of gaps and capitals in *texts*, and adds 1/2 to each count.
 
     - ``gaps``, shape (3, 4, 3): kind of the token before the gap (line start, word, mark), kind of the token after it
@@ -102,7 +102,7 @@ def count_gaps_and_capitals(texts: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 class GapAndCapitalModel:
-    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `count_gaps_and_capitals`.
+    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `count_white_space_and_capitals`.
 
     The probability of a gap depends on the kinds of the tokens on both sides of it. The probability of capitals depends
     on the kind of the previous token.

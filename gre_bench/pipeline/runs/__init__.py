@@ -1,1 +1,1 @@
-"""What runs the stages of the pipeline: job, runners, workers, progress, spending, Prefect server."""
+"""Runs the stages of the pipeline, in this process, in workers or under Prefect; tracks progress and spending."""

@@ -51,7 +51,7 @@ LOG = logging.getLogger("gre_bench.run")
 class Progress:
     """Counts the finished texts or pairs of a run in the edition's ``status.json``, which progress bars show.
 
-    *shown*: whether the run appears in that file and is stopped when the budget's hours are used up; an import is not.
+    *shown*: whether the run appears in that file and is stopped when the budget's hours are used up; false for imports.
     Each event is also a line of ``logs/RUN.jsonl`` in the state folder, a JSON object without secrets. The program
     never reads this log: the store is the checkpoint. If a line cannot be written, the run continues without a log.
     """
@@ -110,7 +110,7 @@ class Progress:
         return mask_secrets(value, self._secrets) if isinstance(value, str) else value
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*. *metrics*: one row per metric with its numbers of pairs by state, to show now."""
+        """Starts the stage *name*. *metrics*: rows to show now: how many pairs are planned, scored, and so on."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -156,8 +156,8 @@ class Job:
     - *perturbations*: perturbation → id of its candidate, for a validation; other jobs have none.
     - *texts_first*: whether to score nothing as long as texts of *candidates* are missing.
     - *left_out*: ids of papers to leave out of a validation, because its evaluation LM or writer was trained on them.
-    - *in_place_of*: for a dry run, a function that takes a step and its kind of text, and returns the function that
-      runs instead of the step.
+    - *in_place_of*: set for a dry run. A function that takes a step and the kind of text that the step writes, and
+      returns the function that runs instead of the step.
     """
 
     settings: Settings
@@ -177,7 +177,10 @@ class Job:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What text writers need. Editions in a state folder share an archive of replies; each has its own account."""
+        """What text writers need.
+
+        Editions in a state folder share an archive of replies. Each edition has its own account in the spend log.
+        """
         from gre_bench.writing.writers import WriterContext
 
         edition, writing = self.settings.edition, self.settings.writing
@@ -222,7 +225,10 @@ def _build_repeat_command(store: Store) -> str:
 
 
 def read_last_settings(store: Store) -> Settings:
-    """Returns the settings of the last refresh, from the copy for readers; the default settings if there is none."""
+    """Returns the settings of the last refresh; the default settings if there is none.
+
+    Reads the store's copy for readers, the file that other processes read while a run writes.
+    """
     last = store.read(LAST_SETTINGS)
     return load_recorded_settings(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
 
@@ -231,9 +237,9 @@ def read_last_settings(store: Store) -> Settings:
 def record_run(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
     """Records a run of *command* as a row of the table ``runs``, and yields its `Progress`.
 
-    The caller must hold the lock. If the block raises an exception, the failure is recorded. *shown*: whether the
-    status file shows the run. The copy for readers is updated at the start, so the next run finds these settings even
-    if this run is killed.
+    The caller must hold the edition's lock. If the block raises an exception, the failure is recorded. *shown*: whether
+    the status file shows the run. The copy for readers (`read_last_settings`) is updated at the start, so the next run
+    finds these settings even if this run is killed.
     """
     check_budget_models(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"

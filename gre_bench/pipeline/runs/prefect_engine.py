@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import MEND, GreBenchError, Paused, ServiceDown, SettingsError, UnfinishedError
-from gre_bench.core.process import die_with_parent
+from gre_bench.core.process import make_parent_death_hook
 
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -64,12 +64,12 @@ EVENT_TRIES = 2
 Prefect's default, ten retries with waits, would delay a process by minutes if its server is gone.
 """
 RETURN_S = 60.0
-"""How many seconds to wait for a server that does not answer when a flow ends."""
+"""If the server does not answer at the end of a flow, wait for it this many seconds."""
 GLANCE_S = 2.0
 ROOM, NO_ROOM = 12 * 2**20, 2**20
 """Free disk space in bytes that Prefect's own server needs to start (it writes 6 MB), and to continue."""
 EVERY_S = 10.0
-"""Seconds between two checks of a run in another work pool."""
+"""Seconds between two checks whether the run of a deployment has ended."""
 EDITION = "{settings.edition.venue}-{settings.edition.year}"
 """The template for Prefect's names of an edition's flow runs."""
 DONE, PAUSED = "done", "paused"
@@ -96,7 +96,7 @@ def configure_prefect(folder: Path) -> None:
 
 
 def run_flow_or_plain(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Runs *flow* under Prefect if *engine* is true, else the same work as the function *plain*; returns the summary.
+    """Calls *flow* under Prefect if *engine* is true, else *plain*, which does the same work; returns the summary.
 
     Raises `ServiceDown` if Prefect's server does not answer.
     """
@@ -128,7 +128,7 @@ def own_server() -> Iterator[None]:
         server = subprocess.Popen([sys.executable, "-c", SERVER, str(listening.fileno())], stdin=subprocess.DEVNULL,
                                   env=os.environ | {"PREFECT_HOME": str(log.parent)},
                                   stdout=output, stderr=output, pass_fds=[listening.fileno()], start_new_session=True,
-                                  preexec_fn=die_with_parent(os.getpid()))  # fmt: skip
+                                  preexec_fn=make_parent_death_hook(os.getpid()))  # fmt: skip
     try:
         if reason := why_unreachable(api, TRIES_S[:1], START_S):
             raise ServiceDown(f"Prefect's own server did not start ({reason}): see {log}, or add --no-prefect")
@@ -152,9 +152,9 @@ def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, stric
     """Calls *work* with *arguments*, and returns what the calling flow must return: a Prefect state or a summary.
 
     The state is named after the outcome, such as ``Incomplete``, and holds the message and the summary. For the outcome
-    done, the name is ``Completed``; if there is also no message, the summary is returned instead of a state. If *work*
-    raised `Paused`, the state holds the exception. Any other `GreBenchError` fails the flow run: the state's message is
-    the error's line, and Prefect raises the error in the flow's caller.
+    done, the name is ``Completed``. If the outcome is done and there is no message, the summary is returned instead of
+    a state. If *work* raised `Paused`, the state holds the exception. Any other `GreBenchError` fails the flow run: the
+    state's message is the error's line, and Prefect raises the error in the flow's caller.
 
     *strict*: whether an outcome that is neither done nor in `WELL` fails the flow run too, so that monitoring sees it.
     """

@@ -1,8 +1,8 @@
 """Keeps a running study within its budget, shows its state, and estimates the cost of its remaining requests.
 
 A study, such as a comparison of guidelines, asks LMs but needs no edition and no store. Its spending is logged under
-its name, and its status is in ``status.json`` in its folder. All replies are in the reply archive, so a study that is
-stopped at a limit loses nothing.
+its name, and its status is in ``status.json`` in its folder. All replies are archived, so a study that is stopped at a
+limit loses nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gre_bench.pipeline.runs.spending import (
 )
 from gre_bench.store import now
 from gre_bench.writing.spend_log import compute_cost_usd, spend_log_of
-from gre_bench.writing.writers import STUDIES, WriterContext
+from gre_bench.writing.writers import DEFAULT_ACCOUNT, WriterContext
 
 if TYPE_CHECKING:
     from gre_bench.writing.http_writer import HttpWriter
@@ -48,7 +48,7 @@ CHARACTERS_A_TOKEN = 4.0
 
 
 class _Status(BaseModel, strict=True, extra="ignore"):
-    """The fields of a study's status file that its readers rely on."""
+    """The fields of a study's status file that this module reads."""
 
     state: str = "unknown"
     message: str = ""
@@ -62,7 +62,7 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
 
     The function takes the state (running, done, incomplete, paused, stopped, refused or fault) and a one-line message.
     The block must write the final state itself, unless it raises an exception. Raises `SettingsError` at the start if
-    the budget limits an unknown model.
+    the budget limits a model that is not in the models file.
     """
     account, budget = writer_context.account, writer_context.budget
     check_budget_models(budget, writer_context.models)
@@ -108,9 +108,9 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
 def study_rows(state: Path) -> list[dict[str, Any]]:
     """Returns one row for each study in the folder *state*: its status, its spending, and its remaining budget."""
     spend_log = spend_log_of(state)
-    known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read_status(file)
-             for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip
-    spent = {name for name in spend_log.accounts if name.partition("/")[0] == STUDIES}
+    known = {f"{DEFAULT_ACCOUNT}/{file.parent.parent.name}/{file.parent.name}": _read_status(file)
+             for file in (state / DEFAULT_ACCOUNT).glob(f"*/*/{STATUS}")}  # fmt: skip
+    spent = {name for name in spend_log.accounts if name.partition("/")[0] == DEFAULT_ACCOUNT}
     rows = []
     for account in sorted(spent | known.keys()):
         status = known.get(account, _Status())

@@ -18,11 +18,11 @@ from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Quer
 from gre_bench.writing.spend_log import SpendLog, Spent, check_budget_limits, remaining_budget, spend_log_of
 
 TICK_S = 10.0
-"""Seconds between two entries of working time in the spend log; more frequent if the budget limits hours."""
+"""Seconds between two entries of working time in the spend log; fewer if the budget limits hours."""
 
 
 def check_budget_models(budget: BudgetSettings, models: Path | None) -> None:
-    """Raises `SettingsError` if *budget* limits a model that is not in the file *models*: the limit has no effect."""
+    """Raises `SettingsError` if *budget* limits a model that the file *models* lacks: that limit has no effect."""
     known = load_models(models) if budget.models else {}
     for name in budget.models:
         if name not in known:
@@ -37,7 +37,7 @@ class RunClock:
         self._since = time.monotonic()
 
     def tick(self) -> None:
-        """Writes the time since the last entry if one is due; raises `BudgetReached` if the hours are then used up."""
+        """Writes an entry if one is due (see `TICK_S`); then raises `BudgetReached` if the hours are used up."""
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)

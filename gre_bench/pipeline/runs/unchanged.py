@@ -1,7 +1,8 @@
 """Detects that a refresh would do nothing, without starting Prefect or opening the store for writing.
 
-A refresh with the outcome done writes two digests to ``last_refresh.json``: one of the store's copy for readers, one of
-all inputs. If neither has changed, another refresh of the same job has nothing to import, write or score.
+A refresh with the outcome done writes two digests to ``last_refresh.json``: one of all inputs, and one of the store's
+copy for readers, the file that other processes read while a run writes. If neither digest has changed, another refresh
+of the same job has nothing to import, write or score.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import GreBenchError
 from gre_bench.core.extensions import has_additions
-from gre_bench.core.pretrained import model_path
+from gre_bench.core.pretrained import locate_model
 from gre_bench.core.resources import PACKAGE
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import Store
@@ -80,7 +81,7 @@ def _digest_inputs(store: Store, job: Job) -> str | None:
     perturbation, because its code may be anywhere.
     """
     settings = job.settings
-    if job.retry_failed or job.perturbations or settings.evaluation_lm.elsewhere or has_additions():
+    if job.retry_failed or job.perturbations or settings.evaluation_lm.runs_in_server or has_additions():
         return None
     inputs = hashlib.sha256(settings.model_dump_json().encode())
     inputs.update(json.dumps([job.candidates, job.limit]).encode())
@@ -89,9 +90,9 @@ def _digest_inputs(store: Store, job: Job) -> str | None:
              settings.edition.only, settings.edition.not_human, settings.writing.models)  # fmt: skip
     paths = [PACKAGE, folder / "edition.duckdb", folder.parent.parent / "validations", *filter(None, named)]
     if settings.evaluation_lm.folder is not None:
-        paths.append(model_path(settings.evaluation_lm.folder, "lm"))
+        paths.append(locate_model(settings.evaluation_lm.folder, "lm"))
     if settings.embedder.folder is not None:
-        paths.append(model_path(settings.embedder.folder, "embedder"))
+        paths.append(locate_model(settings.embedder.folder, "embedder"))
     for path in paths:
         for line in _list_file_stamps(path):
             inputs.update(line.encode("utf-8", "surrogateescape"))

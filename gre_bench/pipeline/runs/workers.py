@@ -3,8 +3,9 @@
 Papers are distributed in chunks, at most two per worker at a time. A score does not depend on where it was computed. If
 a worker dies, its chunk is left to the next run, and scoring continues.
 
-Threads are for an evaluation LM behind HTTP. Each worker process opens its own LM. The runners for processes and for
-Ray use Prefect's task runners. A runner is started by the first step that needs it.
+Threads are for an evaluation LM behind HTTP. Each worker process opens its own LM. A *runner* starts the workers of one
+kind and passes steps to them. The runners for processes and for Ray use Prefect's task runners. A runner is started by
+the first step that needs it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gre_bench.core.errors import LMError, ServiceDown, SettingsError
-from gre_bench.core.process import die_with_parent
+from gre_bench.core.process import make_parent_death_hook
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings, Settings
 from gre_bench.metrics.scoring import ScoringResult
@@ -48,7 +49,7 @@ Chunk = TypeVar("Chunk")
 
 
 class Runner:
-    """Runs steps in workers; a context manager. If an exception ends its block, running steps are killed.
+    """Runs steps in workers; a context manager. If an exception ends its block, it does not wait for running steps.
 
     `submit` has a worker call a step with keyword arguments, and returns a future. `first_done` waits until one of
     several futures is done, and returns it.
@@ -271,10 +272,10 @@ def build_runner(settings: RunSettings) -> Runner | None:
     return {"threads": Threads, "processes": Processes, "ray": Ray}[settings.runner](settings)
 
 
-def check_runner(settings: Settings) -> None:
+def check_task_runner(settings: Settings) -> None:
     """Raises `SettingsError` if the runner's settings contradict each other or do not suit the evaluation LM."""
     build_runner(settings.run)
-    if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
+    if settings.run.runner == "threads" and not settings.evaluation_lm.runs_in_server:
         raise SettingsError(
             f"run.runner = threads is for an evaluation LM behind HTTP, which {settings.evaluation_lm.backend} is not: "
             "serve it (evaluation_lm.backend = vllm), or take run.runner = processes"
@@ -299,7 +300,7 @@ def _initialise_worker(parent: int, threads: int, devices: Sequence[str], count:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    die_with_parent(parent, signal.SIGKILL)()
+    make_parent_death_hook(parent, signal.SIGKILL)()
     if devices:
         with count.get_lock():
             index = count.value
@@ -325,7 +326,7 @@ class Workers:
     """Runs the steps that need the evaluation LM in the runner of *settings*; a context manager that ends the workers.
 
     ``sign_metrics`` is the step of this name; if workers have their own LMs, a worker runs it. Raises `SettingsError`
-    if *settings* need Prefect outside a flow run.
+    if the runner needs Prefect and this is not a flow run.
     """
 
     def __init__(self, settings: RunSettings):

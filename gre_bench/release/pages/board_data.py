@@ -15,8 +15,8 @@ import duckdb
 
 from gre_bench.release.figures import assign_family_marks
 from gre_bench.release.pages.board_page import Board, Entry
-from gre_bench.release.public_tables import rows
-from gre_bench.stats.families import PairTest
+from gre_bench.release.public_tables import run_page_query
+from gre_bench.stats.families import CandidateTest
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Row
 
@@ -30,17 +30,17 @@ def build_board_data(boards: Sequence[Board], values: Mapping[str, Values], pape
     *values*: the scores by signature, candidate and (paper, reference). The keys of the JSON are:
     - ``marks``: colour and shape of each model family.
     - ``papers``: title and address of each paper.
-    - ``units``: for each (paper, reference), the index of the paper in ``papers``.
+    - ``units``: one number per (paper, reference): the index of the paper in ``papers``.
     - ``boards``: one object per board.
 
-    The keys of a board, besides its metric, title, unit and number of digits, are:
+    Each board has its metric, its title, the unit of its scores, a number of digits, and these keys:
     - ``scale``: the power of ten by which scores are multiplied, so that they can be rounded to whole numbers.
     - ``points``: one object per candidate, with the fields of `Entry` that the plots show.
     - ``values``: one text per candidate, with its scaled scores in the order of ``units``, joined by commas. A missing
       score is empty.
-    - ``tests``: one list per pair of candidates, with their indices, the difference, the ends of its 90% interval, the
-      p-value, the number of papers, the median and the trimmed mean. If the pair is among the board's own tests, the
-      Holm-corrected p-value follows.
+    - ``tests``: one list per two candidates: their indices in ``points``, the mean difference, the ends of its 90%
+      interval, the p-value, the number of papers, and the median and trimmed mean of the differences. If the board
+      itself tests these two candidates, the Holm-corrected p-value follows.
     """
     index_of = {paper["paper_id"]: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
@@ -111,13 +111,13 @@ def read_pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[st
     *connection*: a connection to a release's database.
     """
     by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
-    for row in rows(connection, "pair_values"):
+    for row in run_page_query(connection, "pair_values"):
         scores = by_signature.setdefault(row["signature_id"], {}).setdefault(row["candidate"], {})
         scores[row["paper_id"], row["reference_id"]] = row["value"]
     return by_signature
 
 
-def compare_all_pairs(values: Values) -> list[PairTest]:
+def compare_all_pairs(values: Values) -> list[CandidateTest]:
     """Returns the paired test, by paper, of every two candidates with at least two papers in common.
 
     *values*: the scores by candidate and (paper, reference). The p-values are not corrected for the number of tests.
@@ -151,7 +151,7 @@ def compute_leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dic
     return average_by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 
 
-def _run_paired_tests(values: Values, names: Sequence[str]) -> list[PairTest]:
+def _run_paired_tests(values: Values, names: Sequence[str]) -> list[CandidateTest]:
     if len(names) < 2:
         return []
     flat = [(value, paper, name, reference) for name in names for (paper, reference), value in values[name].items()]

@@ -14,14 +14,15 @@ from markupsafe import Markup
 
 from gre_bench.board.words import format_rank_range
 from gre_bench.core.terminal import format_csv_table
-from gre_bench.stats.families import PairTest
+from gre_bench.stats.families import CandidateTest
 from gre_bench.store import Row
 
 
 class Flag(NamedTuple):
-    """A warning about an entry: a label of a few words, a sentence that explains it, and its severity.
+    """A warning about an entry.
 
-    The severity *verdict* is ``fail``, ``undecided`` or empty.
+    *name*: a label of a few words. *text*: a sentence that explains it. *verdict*: how severe it is: ``fail`` (severe),
+    ``undecided``, or "" (only a note).
     """
 
     name: str
@@ -31,16 +32,18 @@ class Flag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One candidate under one metric. Intervals are 90% intervals, clustered by paper; None means unknown.
+    """One candidate under one metric. Intervals are 90% intervals, clustered by paper. A field without a value is None.
 
     ``docs/columns.toml`` explains the fields that are columns of the leaderboard. The others:
 
-    - *tied*: whether no test tells the candidate apart from the candidate ranked just above or just below it.
+    - *tied*: whether the candidate is not told apart from at least one of its neighbours: the candidates ranked just
+      above and just below it.
     - *difference*: *mean* minus the human baseline's mean, paired by paper.
     - *tokens*: how many tokens were read and written to produce the candidate's texts.
-    - *unparsable*: share of the reviews that have no judgment.
+    - *unparsable*: share of the judged reviews that judge nothing or whose judgments could not be read.
     - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
-    - *group*: name of a group that is ranked separately. *href*: address of the candidate's page, if any.
+    - *group*: the group that the candidate is ranked in; None for the main group.
+    - *href*: address of the candidate's page; "" if it has none.
     """
 
     candidate: str
@@ -88,17 +91,18 @@ class Board:
 
     A metric that is not validated ranks nobody: the entries of its board have neither a rank nor a p-value.
 
-    - *answer*: the sentences on who leads. *untested*: why ranks are not tested.
+    - *answer*: the sentences on who leads. *untested*: why the order is not tested; "" if it is tested.
     - *ties*: sentences on candidates with adjacent ranks that no test tells apart.
     - *exposed*: sentences on LMs that may have been trained on the reviews.
     - *groups*: group of candidates → the sentence on who leads in the group.
-    - *tipping*: a sentence on how many AI-written references the order of candidates withstands, if computed.
-    - *committee*: how the joint score of the board's models grows as they join a committee (`read_committee_curve`), if
+    - *tipping*: a sentence on the share of AI-written references up to which candidates keep their order; "" if not
       computed.
+    - *committee*: the scores of joint reviews, by the number of models whose reviews are joined (see
+      `read_committee_curve`); None if not computed.
     - *tests*: the board's family of tests, each of two candidates of one group; empty if the metric is not validated.
-    - *auc*: the AUC and its interval as text. *about*: (name, value) for each part of the signature.
-    - *place*: the metric's index in the catalogue. *papers*: the smallest number of scored papers of any ranked
-      candidate.
+    - *auc*: how often a review of the same paper scores above one of another paper: the AUC and its interval, as text.
+    - *about*: (name, value) for each part of the signature. *place*: the metric's index in the list of all metrics.
+    - *papers*: the smallest number of scored papers of any ranked candidate.
     """
 
     metric: str
@@ -117,7 +121,7 @@ class Board:
     papers: int | None = None
     tipping: str = ""
     committee: Mapping[str, Any] | None = None
-    tests: tuple[PairTest, ...] = ()
+    tests: tuple[CandidateTest, ...] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -130,7 +134,7 @@ class Board:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The ends of the plot's axis, which covers all scores and intervals, and zero unless all lie far above it."""
+        """The ends of the plot's axis. It covers all scores and intervals, and zero unless all lie far above it."""
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -177,7 +181,10 @@ def format_signed_number(value: float | None, digits: int | None = None) -> str:
 
 
 def format_candidate_html(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML: the maker has a lighter colour, and lines may break before each ``+``."""
+    """Returns a candidate's name as HTML; the name may break into lines before each ``+``.
+
+    The name of the model's maker, which ends at the last slash, has a lighter colour.
+    """
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
@@ -233,7 +240,7 @@ def format_spoken_score(entry: Entry) -> str:
 def list_warning_flags(row: Row, writer: str) -> Iterator[Flag]:
     """Yields the warnings about the candidate of *row*, a row of the board, the most severe first.
 
-    *writer*: the LM that turned the reviews into judgments; one of the warnings names it.
+    *writer*: the rule or LM that turned the reviews into judgments; one of the warnings names it.
     """
     status, model = row.get("contamination"), row["kind"] == "model"
     if status == "contaminated":

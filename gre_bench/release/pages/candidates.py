@@ -20,7 +20,7 @@ from gre_bench.release.pages.board_page import (
     format_number_without_plus,
 )
 from gre_bench.release.pages.rendering import render_page
-from gre_bench.release.public_tables import rows
+from gre_bench.release.public_tables import run_page_query
 from gre_bench.store import Row
 
 STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
@@ -45,9 +45,12 @@ def write_candidate_pages(
     """
     folder.mkdir()
     lines = {paper["paper_id"]: paper for paper in papers}
-    examples = {row["candidate"]: row for row in rows(connection, "examples")}
-    kinds = {key: list(group) for key, group in groupby(rows(connection, "judgment_kinds"), lambda r: r["candidate"])}
-    candidates = rows(connection, "candidates")
+    examples = {row["candidate"]: row for row in run_page_query(connection, "examples")}
+    kinds = {
+        key: list(group)
+        for key, group in groupby(run_page_query(connection, "judgment_kinds"), lambda r: r["candidate"])
+    }
+    candidates = run_page_query(connection, "candidates")
     human = next((row["candidate"] for row in candidates if row["kind"] == "human"), None)
     for row in candidates:
         candidate = row["candidate"]
@@ -116,7 +119,7 @@ def _list_papers(values: Values, candidate: str, human: str | None, lines: Mappi
     """Returns one row per paper: *paper*, mean *score* and *lead* over the human baseline, largest lead first.
 
     Papers without a lead come last. If no paper has a lead, as on the page of the human baseline itself, papers are
-    sorted by score. *lines*: paper id → paper.
+    sorted by score. *lines*: paper id → the paper's row.
     """
     ahead = compute_leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [{"paper": lines[paper], "score": score, "lead": ahead.get(paper)}
@@ -126,10 +129,10 @@ def _list_papers(values: Values, candidate: str, human: str | None, lines: Mappi
 
 
 def _count_openings(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Yields one row per writer, an LM that turns reviews into judgments: how often its judgments have each opening.
+    """Yields one row per writer: how often each opening, such as "The reviewer questions", begins its judgments.
 
-    An opening is, for example, "The reviewer questions". *uses*: (opening, mean number per review of the candidate,
-    mean number per human review). The last number is None if the writer has no human reviews.
+    *reviews*: the number of the candidate's reviews. *uses*: tuples (opening, mean number per review of the candidate,
+    mean number per human review). The last number is None if the writer has made no judgments of human reviews.
     """
     beside = {row["writer"]: row for row in human}
     for row in own:

@@ -16,7 +16,7 @@ import duckdb
 
 from gre_bench.release.pages.board_page import Board, build_page_file_name
 from gre_bench.release.pages.rendering import render_page
-from gre_bench.release.public_tables import rows
+from gre_bench.release.public_tables import run_page_query
 from gre_bench.store import Row
 
 AT_ONCE = 250
@@ -39,14 +39,14 @@ def write_paper_pages(
     has all texts, whatever their licence.
     """
     folder.mkdir()
-    papers = rows(connection, "papers")
+    papers = run_page_query(connection, "papers")
     for first in range(0, len(papers), AT_ONCE):
         some = papers[first : first + AT_ONCE]
         ids = [paper["paper_id"] for paper in some]
-        pairs = _group_by_paper(rows(connection, "paper_pairs", papers=ids))
-        reviews = _group_by_paper(rows(connection, "paper_reviews", papers=ids))
+        pairs = _group_by_paper(run_page_query(connection, "paper_pairs", papers=ids))
+        reviews = _group_by_paper(run_page_query(connection, "paper_reviews", papers=ids))
         pieces = {(row["signature_id"], row["reference_id"]): row["pieces"]
-                  for row in rows(connection, "paper_pieces", papers=ids)}  # fmt: skip
+                  for row in run_page_query(connection, "paper_pieces", papers=ids)}  # fmt: skip
         for paper in some:
             own = pairs[paper["paper_id"]], reviews.get(paper["paper_id"], []), pieces
             contents, gains = _build_paper_page(paper, *own, boards)

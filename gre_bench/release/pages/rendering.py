@@ -100,7 +100,7 @@ def _hash_for_csp(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _clean_control_characters(value: object) -> object:
+def _remove_control_characters(value: object) -> object:
     """Returns *value* without control characters if it is a text. Titles, for example, may contain such characters."""
     if not isinstance(value, str):
         return value
@@ -116,7 +116,7 @@ def _build_environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_clean_control_characters,
+        finalize=_remove_control_characters,
     )
     environment.filters |= {
         "named": format_candidate_html,
@@ -133,7 +133,7 @@ def _build_environment() -> Environment:
         "spoken": format_spoken_score,
         "present": list_present_fields,
         "kinds": list_candidate_kinds,
-        "verdict": verdict,
+        "verdict": reduce_validation_to_verdict,
         "changes": group_perturbations,
         "as_link": build_csv_link,
         "states": count_pair_states,
@@ -159,7 +159,7 @@ def _build_environment() -> Environment:
 class Badge(NamedTuple):
     """A short note on a board. A click on it shows the details.
 
-    - *name*: the note, a few words. *verdict*: pass, fail or undecided; determines the colour.
+    - *name*: the note, a few words. *verdict*: pass, fail, undecided, unvalidated or ""; determines the colour.
     - *lines*: the details as sentences. *facts*: the details as names and values.
     - *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain in the details.
     """
@@ -177,7 +177,8 @@ def build_badges(board: Board, contents: Mapping[str, Any]) -> list[Badge]:
     shown = []
     if board.validation:
         detail = next((row["detail"] for row in contents["validations"] if row["title"] == board.title), "")
-        shown.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
+        verdict = reduce_validation_to_verdict(board.validation)
+        shown.append(Badge(board.validation, verdict, (detail,) if detail else (),
                            href="#validation" if contents["validations"] else "", terms=("validation",)))  # fmt: skip
     for state, name in (("missing", "missing pairs"), ("failed", "failed pairs")):
         rows = sum(any(flag.name == state for flag in entry.flags) for entry in board.entries)
@@ -235,13 +236,13 @@ def choose_passage_terms(boards: Sequence[Board]) -> list[str]:
 
 
 def list_candidate_kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Returns (kind, plural) for each kind of candidate among *entries*; nothing if there is only one kind."""
+    """Returns (kind, its plural) for each kind of candidate among *entries*; [] if there is only one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
     present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
     return present_kinds if len(present_kinds) > 1 else []
 
 
-def verdict(validation: str) -> str:
+def reduce_validation_to_verdict(validation: str) -> str:
     """Reduces *validation*, a board's validation in words, to pass, fail, undecided or unvalidated."""
     if validation.startswith("validated"):
         return "pass"
@@ -249,9 +250,9 @@ def verdict(validation: str) -> str:
 
 
 def group_perturbations(validations: Sequence[Row]) -> dict[str, list[Row]]:
-    """Returns family of perturbations → one row for each perturbation that was tried with any metric.
+    """Returns family of perturbations → one row for each perturbation of the family that any metric was tried with.
 
-    Each row is the perturbation's effect on one of the metrics.
+    A row is the perturbation's effect on the last metric in *validations* that was tried with it.
     """
     by_perturbation = {effect["change"]: effect for row in validations for effect in row["effects"]}
     families_shown = sorted({effect["family"] for effect in by_perturbation.values()})
@@ -272,16 +273,19 @@ def compute_years_span(history: Row) -> tuple[float, float]:
 
 
 def sort_by_latest_difference(history: Row) -> list[tuple[str, list[Row]]]:
-    """Returns (candidate, rows by year) for each line of *history*.
+    """Returns the lines of *history*, each a pair (candidate, its rows, one per edition).
 
-    The candidate with the largest difference in the latest edition comes first.
+    The candidate with the largest difference from the human baseline in the latest edition comes first.
     """
     latest = {name: years[-1]["difference"] for name, years in history["lines"]}
     return sorted(history["lines"], key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
 def index_changes(history: Row) -> dict[str, dict[str, Row]]:
-    """Returns the changes in *history*, keyed by two editions, such as ``ICLR-2024 → ICLR-2025``, then by candidate."""
+    """Returns how each candidate's difference from the human baseline changed, from the rows of *history*.
+
+    The keys are two editions in one text, such as ``ICLR-2024 → ICLR-2025``, then the candidate.
+    """
     by_editions: dict[str, dict[str, Row]] = {}
     for item in history["changes"]:
         by_editions.setdefault(f"{item['earlier']} → {item['later']}", {})[item["candidate"]] = item
@@ -289,7 +293,7 @@ def index_changes(history: Row) -> dict[str, dict[str, Row]]:
 
 
 def count_pair_states(outcomes: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Returns title of a board → state → number of pairs in this state, for each of the `STATES`."""
+    """Returns title of a board → outcome of a pair (one of `STATES`) → number of pairs with this outcome."""
     by_board: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
         by_board.setdefault(outcome["title"], dict.fromkeys(STATES, 0))[outcome["state"]] += outcome["pairs"]

@@ -1,11 +1,11 @@
-"""Compares examiners with human scores: which way of having an LM grade texts agrees best, and at what cost?
+"""Compares examiners with human scores: which way of grading texts with an LM agrees best with humans, at what cost?
 
     texts with human scores → instructions that LMs write → grades by every examiner with every LM → the panel
-    → the pairs → correlations, differences, tables
+    → preferences between two texts → correlations, differences, tables
 
-The panel combines the grades of examiners that passed an exam. For the pairs, each LM states which of two texts it
-prefers. The study follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every reply is
-archived before it is read, so a study that is killed and continued pays for nothing twice.
+The panel combines the grades of the examiners that passed an exam. Each LM also states which of two texts it prefers.
+The study follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every reply is archived before
+it is read, so a study that is killed and continued pays for nothing twice.
 """
 
 from __future__ import annotations

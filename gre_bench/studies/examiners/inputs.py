@@ -1,7 +1,8 @@
-"""The input of an examiner study: its settings (one TOML file), texts with human scores, and the grid of examiners.
+"""The input of an examiner study: its settings (one TOML file), texts with human scores, and the examiners.
 
-The texts come from a file or from an edition's graded reviews. The grid also says which examiner fills each row of the
-published tables. Rows of different tables share an examiner if it would grade the same way for both.
+The texts come from a file or from an edition's graded reviews. The grid lists the examiners, and says which of them
+fills each row of the published tables. Rows of different tables share an examiner if it would grade the same way for
+both.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Baseline = Literal["length", "rouge_l", "bertscore"]
 
 
 class GeneratedSettings(BaseModel, frozen=True, extra="forbid"):
-    """An examiner with the template ``generated``, whose instructions an LM writes or improves."""
+    """The settings of an examiner whose instructions an LM writes or improves (template ``generated``)."""
 
     model: str = Field(description="model of the models file that writes them")
     instructions: str | None = Field(default=None, min_length=1, description="what to improve; default: new ones")
@@ -48,7 +49,7 @@ class GeneratedSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class PanelSettings(BaseModel, frozen=True, extra="forbid"):
-    """The settings of a panel of examiners (`gre_bench.examiners.panel`)."""
+    """The settings of a panel, which combines the grades of several examiners (`gre_bench.examiners.panel`)."""
 
     examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
     human: tuple[float, float] = Field(description="lowest and highest possible human score")
@@ -68,7 +69,7 @@ class PanelSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class PairwiseSettings(BaseModel, frozen=True, extra="forbid"):
-    """The settings of preferences between two texts about one source; the LMs see each pair in both orders."""
+    """The settings for asking LMs which of two texts about one source they prefer, with each pair in both orders."""
 
     games: int | None = Field(default=None, ge=1, description="number of pairs to sample; default: all of a source")
     orders: int = Field(default=1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
@@ -76,7 +77,7 @@ class PairwiseSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class StudySettings(BaseModel, frozen=True, extra="forbid"):
-    """All settings of a study: the LMs, the examiners, and the raters that they are compared with."""
+    """All settings of an examiner study: LMs, examiners, and the other raters that the examiners are compared with."""
 
     item: ItemKind | None = Field(default=None, description="summary or review; default: the kind of the items")
     models: tuple[str, ...] = Field(default=(), description="LMs of the models file; every examiner asks each of them")
@@ -125,7 +126,10 @@ def load_study(path: Path) -> StudySettings:
 
 
 def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
-    """Returns the settings in *tree*; raises `SettingsError` with *origin*, the faulty key and the fault."""
+    """Returns the settings in *tree*; raises `SettingsError` with their *origin*, the faulty key and the fault.
+
+    *origin*: where the settings come from, such as a file.
+    """
     try:
         return StudySettings.model_validate(tree)
     except ValidationError as error:
@@ -206,7 +210,9 @@ class Grid:
 
 
 def build_grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
-    """Returns the grid of *settings* for items of kind *item*. *generated*: examiner → instructions written for it.
+    """Returns the examiners that *settings* name and that the chosen published tables need, for items of kind *item*.
+
+    *generated*: examiner → instructions written for it.
 
     Raises `SettingsError` if an examiner has faulty options or is for another kind of items.
     """

@@ -52,7 +52,10 @@ BEST = (
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel's results. *weights*: rule → examiner → weight. *columns*: the chair's decisions, one column per rule."""
+    """The results of a panel of examiners. *weights*: rule of weighting → examiner → weight.
+
+    *columns*: for each rule, the panel's grades: the weighted means of the examiners' grades.
+    """
 
     exams: list[ExaminerExamResult]
     weights: dict[str, dict[str, float]]
@@ -104,7 +107,7 @@ def build_cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
 
 
 def list_missing_grades(results: Sequence[ExaminerResult]) -> list[str]:
-    """Returns lines that say, by examiner and LM, why texts have no grade, and why there is no coefficient."""
+    """Returns lines that say, for each examiner and LM, why texts have no grade, or why there is no correlation."""
     named = [(title(result.name, result.by), result) for result in results]
     lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
     return lines + [f"{name}: no coefficient: {result.problem}" for name, result in named if result.problem]
@@ -123,7 +126,7 @@ def format_tables_as_markdown(sheets: Iterable[TextTable], reasons: Sequence[str
 
 
 def build_panel_sheet(panel: Panel) -> TextTable:
-    """Returns a table with a row per examiner: its exam results, and the weights that the chair gives it."""
+    """Returns a table with a row per examiner: its exam results, and its weight in the panel under each rule."""
     rules = tuple(panel.weights)
     rows = tuple(
         (exam.examiner, _format_number_or_dash(exam.reference), _format_number_or_dash(exam.consistency),
@@ -136,7 +139,10 @@ def build_panel_sheet(panel: Panel) -> TextTable:
 
 
 def build_pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
-    """Yields the table of all LMs' preferences, then a table of player ratings for each of the reports *played*."""
+    """Yields the table of all LMs' preferences between two texts, then a table of player ratings for each report.
+
+    A player is an author of texts. *played*: the reports from `build_game_reports`.
+    """
     rows = []
     for report in played:
         if "position" not in report:

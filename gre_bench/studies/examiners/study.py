@@ -3,10 +3,11 @@
 An estimate sends nothing. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own
 chats are estimated with placeholder instructions.
 
-The other raters are baselines, a panel, and pairs of texts. A pair of texts is a game between the texts' authors, the
-players. Each game is decided by humans (the higher human score wins) and by each LM. If there is a panel, its chair
-also decides, by a weighted vote of the LMs that pass an exam. The exam measures how often an LM agrees with the humans
-on pairs of the exam's texts. The games give Elo and Bradley-Terry ratings of the players.
+The other raters are baselines, a panel, and pairs of texts. A baseline is a metric, such as length. A pair of texts is
+a game between the texts' authors, the players. Humans decide each game (the text with the higher human score wins), and
+so does each LM. If there is a panel, a weighted vote also decides, in which only the LMs that passed an exam take part.
+The exam measures how often an LM agrees with the humans on pairs of the exam's texts. The games give Elo and
+Bradley-Terry ratings of the players.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from gre_bench.examiners.examiner import (
     Examiner,
     GradingItem,
     ItemKind,
-    build_filter_chat,
     build_grading_chats,
     build_improvement_chat,
     build_instruction_chat,
+    build_redundant_text_filter_chat,
 )
 from gre_bench.examiners.grading import FREE, Grade, choose_filter_sampling, list_sampling_settings
 from gre_bench.examiners.pairwise import (
@@ -151,10 +152,10 @@ def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
 
 
 def estimate_study_cost(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, a row per LM, and the limits that may be exceeded.
+    """Returns the numbers of texts and examiners, an estimate per LM, and the budget limits that may be exceeded.
 
-    A row comes from `estimate_request_cost`. Retries are not counted. A chat that several examiners share is counted
-    once for each examiner. Raises `SettingsError` or `SourceError` if the study cannot be run.
+    An estimate comes from `estimate_request_cost`. Retries are not counted. A chat that several examiners share is
+    counted once for each examiner. Raises `SettingsError` or `SourceError` if the study cannot be run.
     """
     material, _ = prepare_study(job)
     items, context = material.items, job.writer_context
@@ -171,7 +172,7 @@ def estimate_study_cost(job: ExaminerJob) -> dict[str, Any]:
             item_chats = [chat for item in items for chat in build_grading_chats(examiner, item)]
             asking += [(writer, item_chats, sampling) for sampling in list_sampling_settings(examiner, plain.sampling)]
             if examiner.filtering:
-                filters = [build_filter_chat(examiner, item) for item in items]
+                filters = [build_redundant_text_filter_chat(examiner, item) for item in items]
                 asking.append((plain.writer, filters, choose_filter_sampling(examiner, plain.sampling)))
         asking.append((plain.writer, pairwise.build_pairwise_chats(pairs, material.kind), pairwise.SAMPLING))
         rows.append(estimate_request_cost(name, asking))
@@ -188,10 +189,11 @@ def _convert_decision_to_grade(name: str, decision: float | Problem) -> Grade:
 def run_panel(
     settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[RaterColumn]
 ) -> tuple[Panel, set[str]]:
-    """Examines the examiners that graded *columns*; then, with each rule, the chair decides on the other texts.
+    """Makes the examiners sit an exam on some texts, and combines their grades of the other texts, by each rule.
 
-    Returns the panel, and the ids of the texts in its exam. If no examiner passes, the chair's columns contain problems
-    instead of grades. Raises `SettingsError` if a human score is outside the range in *settings*.
+    *columns*: the examiners' grades. A rule gives a weight to each examiner that passed. Returns the panel, and the ids
+    of the texts in its exam. If no examiner passes, the panel has problems instead of grades. Raises `SettingsError` if
+    a human score is outside the range in *settings*.
     """
     known = [text for text in material.texts if text.item_id not in material.lacks]
     human = {text.item_id: text.human for text in known if text.human is not None}
@@ -242,9 +244,9 @@ def run_panel(
 
 
 def choose_text_pairs(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
-    """Returns at most ``settings.games`` pairs of *texts* on one source by different players, in random order.
+    """Returns at most ``settings.games`` pairs of *texts* about one source by different authors, in random order.
 
-    Raises `SettingsError` if there are no such pairs.
+    Raises `SettingsError` if there is no such pair.
     """
     by_group: dict[str, list[GradedText]] = {}
     for text in texts:
@@ -272,7 +274,10 @@ def build_game_reports(
     panel: PanelSettings | None,
     exam_texts: set[str],
 ) -> list[dict[str, Any]]:
-    """Returns a report of the games as decided by the humans, by each LM, and by the *panel*'s chair with each rule.
+    """Returns reports of the games as decided by the humans, by each LM, and by the *panel* with each of its rules.
+
+    A game is a pair of texts; its players are the texts' authors. A rule gives weights to the LMs that passed the
+    panel's exam, and their weighted vote decides.
 
     *preferences_of*: LM → its preferences, in the order of *pairs*. *exam_texts*: the ids of texts in the panel's exam.
     """
@@ -338,7 +343,7 @@ def _build_game_report(
 
 
 def grade_by_baseline(name: Baseline, items: Sequence[GradingItem], embedder: EmbedderSettings) -> RaterColumn:
-    """Returns a column of the metric *name*'s grades of *items*, each compared with its source."""
+    """Returns a column of *items*' grades by the metric *name*; all but ``length`` compare an item with its source."""
     started = time.monotonic()
     metric: Metric
     if name == "bertscore":
@@ -379,7 +384,7 @@ def obtain_instructions(
 def build_problem_columns(
     models: Sequence[str], items: Sequence[GradingItem], unsound: Mapping[str, Problem]
 ) -> list[RaterColumn]:
-    """Returns a column of problems for each LM of *models* and each examiner without usable instructions.
+    """Returns a column of problems, instead of grades, for each LM and each examiner without usable instructions.
 
     *unsound*: examiner → why it has no instructions.
     """

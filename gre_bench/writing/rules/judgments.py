@@ -102,9 +102,10 @@ def split_into_claims(review: str) -> list[Claim]:
 
 
 def describe_losses(reviews: Sequence[tuple[str, str]]) -> list[str]:
-    """Returns a line for each way in which `judgments_of` loses text of *reviews*.
+    """Returns a line for each way in which `judgments_of` loses or misreads text of *reviews*.
 
-    *reviews*: pairs (paper id, review). The ways are sentences that are cut, HTML tags, and reviews without a judgment.
+    *reviews*: pairs (paper id, review). The ways are: it cuts a long sentence, it reads HTML tags as text, or it finds
+    no judgment in a review.
     """
     cut = {paper: count for paper, text in reviews if (count := _count_cut_sentences(text))}
     tagged = sum(bool(_HTML.search(text)) for _, text in reviews)
@@ -157,7 +158,7 @@ def judgments_of_passage(text: str, size: int, seed: int) -> str:
 def _extract_content_words(text: str) -> frozenset[str]:
     """Returns the content words of *text*, or the empty set if *text* cannot be a judgment.
 
-    This is so for short texts, thanks, references to other parts of the review, and lists of keywords.
+    Short texts, thanks, references to other parts of the review, and lists of keywords cannot be judgments.
     """
     words = _WORD.findall(text.lower().replace("’", "'"))
     listed = len(words) >= 6 and sum(word in _FUNCTION for word in words) < _FUNCTION_SHARE * len(words)

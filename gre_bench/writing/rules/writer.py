@@ -6,9 +6,10 @@ They replace LMs where no LM is available.
 - ``rule-2`` only rephrases, in another style than ``rule``.
 - ``extractive-full`` and ``extractive-abstract`` write reviews.
 
-Four functions replace an LM that changes a review by a prompt of Xu et al. 2025. `fill_in_vague_sentences` replaces the
-prompt in D.3.2, `write_abstract_review` that in D.3.3, and `summarise_stances` that in D.4.2. `rephrase_review` of
-`gre_bench.perturbations.wording` replaces that in D.4.1; it has two styles, because D.4.1 uses two LMs.
+Four functions change a review in place of an LM that gets a prompt of Xu et al. 2025. `fill_in_vague_sentences`
+replaces the prompt in D.3.2, `write_abstract_review` that in D.3.3, and `summarise_stances` that in D.4.2.
+`rephrase_review` of `gre_bench.perturbations.wording` replaces that in D.4.1; it has two styles, because D.4.1 uses two
+LMs.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _IDENTITIES = {"judgments": judgments.WRITER, "assw": synopsis.WRITER, **WRITERS
 class RuleTextWriter:
     """A `TextWriter` by rule. *name* is one of `NAMES`.
 
-    `identity`, `reviews` and `changed` raise `SettingsError` if this writer cannot do the task.
+    `identity`, `write_reviews` and `write_perturbed_reviews` raise `SettingsError` if this writer cannot do the task.
     """
 
     def __init__(self, name: str):
@@ -59,18 +60,18 @@ class RuleTextWriter:
             raise SettingsError(f"writer {self.name} only rephrases; for {task} take {RULE} or a model")
         return _IDENTITIES.get(task, f"{self.name}-1")
 
-    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
+    def write_judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
         return [_make_written_text(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
 
-    def assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
+    def write_assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
         return [_make_written_text(paper.paper_id, _extract_assw(paper), "no_text") for paper in papers]
 
-    def reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
+    def write_reviews(self, papers: Sequence[Paper]) -> list[WrittenText]:
         if self.name not in EXTRACTIVE:
             raise SettingsError(f"writer {self.name} writes no reviews; reviewers by rule: {', '.join(EXTRACTIVE)}")
         return [_write_review(paper, EXTRACTIVE[self.name]) for paper in papers]
 
-    def changed(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
+    def write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         style = 0 if task in WRITERS else self._require_style(task)
         return change_applicable_items(task, items, lambda able: [_perturb_review(task, item, style) for item in able])
 
@@ -86,7 +87,7 @@ def change_applicable_items(
     items: Sequence[PerturbationInput],
     write: Callable[[Sequence[PerturbationInput]], list[WrittenText]],
 ) -> list[WrittenText]:
-    """Returns what *write* makes of the *items* that *task* can change; for others, a `PerturbationError`'s code."""
+    """Returns one result per item, in order: from *write*, or an error's code if *task* cannot change the item."""
     change = next(change.name for change in PERTURBATIONS.values() if change.task == task)
     results: dict[int, WrittenText] = {}
     for index, item in enumerate(items):
@@ -157,7 +158,7 @@ def fill_in_vague_sentences(material: PerturbationInput) -> str:
 
     No vague sentence is repeated until all have been used.
     """
-    chance = material.chance("completion")
+    chance = material.make_random("completion")
     first, *pieces = blank_even_sentences(material).split(MISSING)
     fillers: list[str] = []
     while len(fillers) < len(pieces):

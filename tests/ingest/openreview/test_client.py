@@ -18,7 +18,7 @@ from gre_bench.core.settings import FetchSettings
 from gre_bench.http import totp
 from gre_bench.http.totp import compute_totp_code
 from gre_bench.ingest.openreview import transport
-from gre_bench.ingest.openreview.client import Archive, ForbiddenItemError, Login, OpenReview, Page
+from gre_bench.ingest.openreview.client import ForbiddenItemError, Login, OpenReview, Page, PdfArchive
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
@@ -81,24 +81,28 @@ def answering(status=200, body=b"{}", kind="application/json", headers=(), pause
 def test_notes_versions_and_files_come_as_the_service_sent_them_one_by_one_or_together(budget):
     with Loopback(NOTES, pdf=pdf, account=ACCOUNT) as loopback:
         door = OpenReview(2, loopback.v2, budget, LOGIN)
-        page = door.page(SUBMISSIONS, limit=5)
+        page = door.fetch_page(SUBMISSIONS, limit=5)
         assert (len(page.notes), page.count) == (5, 16)
         known = {note["id"]: note for note in NOTES}
         for note in page.notes:
             assert {key: note[key] for key in note if key != "details"} == known[note["id"]]
             replies = {key: other for key, other in known.items() if other["forum"] == note["id"] != key}
             assert {reply["id"]: reply for reply in note["details"]["replies"]} == replies
-        more = door.page(SUBMISSIONS, after=page.notes[-1]["id"])
+        more = door.fetch_page(SUBMISSIONS, after=page.notes[-1]["id"])
         ids = [note["id"] for note in (*page.notes, *more.notes)]
         assert ids == sorted({note["forum"] for note in NOTES})
-        assert len(door.forum("s01").notes) == door.forum("s01").count == sum(note["forum"] == "s01" for note in NOTES)
-        assert [edit["note"]["content"] for edit in door.history("s01-r1")] == [known["s01-r1"]["content"]]
-        assert door.history("nothing") == []
-        assert (door.pdf("s01"), door.pdf("s16")) == (pdf("s01"), None)
+        assert (
+            len(door.fetch_forum("s01").notes)
+            == door.fetch_forum("s01").count
+            == sum(note["forum"] == "s01" for note in NOTES)
+        )
+        assert [edit["note"]["content"] for edit in door.fetch_history("s01-r1")] == [known["s01-r1"]["content"]]
+        assert door.fetch_history("nothing") == []
+        assert (door.fetch_pdf("s01"), door.fetch_pdf("s16")) == (pdf("s01"), None)
         numbers = {note["id"]: note["number"] for note in NOTES if note["id"] == note["forum"]}
-        archive = door.pdfs(numbers)
+        archive = door.fetch_pdfs(numbers)
         assert archive.files == {name: pdf(name) for name in numbers if pdf(name)} and archive.complete
-        assert door.pdfs({"s01": 1}) == Archive({"s01": pdf("s01")}) and door.pdfs({"s16": 16}) is None
+        assert door.fetch_pdfs({"s01": 1}) == PdfArchive({"s01": pdf("s01")}) and door.fetch_pdfs({"s16": 16}) is None
         assert door.transport.sent == {"login": 1, "notes": 4, "edits": 2, "pdf": 2, "attachment": 3}
         assert loopback.counts == door.transport.sent
 
@@ -112,7 +116,7 @@ def test_a_forum_of_many_replies_comes_whole(budget, api, replies, requests):
 
     notes = [note("p", "Submission"), *(note(f"r{number:04}", "Official_Comment") for number in range(replies))]
     with Loopback(notes) as loopback:
-        found = OpenReview(api, loopback.v1 if api == 1 else loopback.v2, budget).forum("p")
+        found = OpenReview(api, loopback.v1 if api == 1 else loopback.v2, budget).fetch_forum("p")
         assert {one["id"] for one in found.notes} == {one["id"] for one in notes} and len(found.notes) == found.count
         assert loopback.counts == {"notes": requests}
 
@@ -128,31 +132,31 @@ def zipped(**files):
 @pytest.mark.parametrize(
     ("body", "archive"),
     [
-        (zipped(**{"1_pdf.pdf": "A", "2_pdf.pdf": "B"}), Archive({"a": b"A", "b": b"B"})),
-        (zipped(**{"a.pdf": "A", "b.pdf": "B"}), Archive({"a": b"A", "b": b"B"})),
+        (zipped(**{"1_pdf.pdf": "A", "2_pdf.pdf": "B"}), PdfArchive({"a": b"A", "b": b"B"})),
+        (zipped(**{"a.pdf": "A", "b.pdf": "B"}), PdfArchive({"a": b"A", "b": b"B"})),
         # A file that is nobody's may be one whose owner is not known.
-        (zipped(**{"folder/1_A Title.pdf": "A", "3_pdf.pdf": "C", "notes.txt": "D"}), Archive({"a": b"A"}, False, 2)),
-        (zipped(**{"11_pdf.pdf": "C"}), Archive({}, False, 1)),
-        (zipped(**{"1_pdf.pdf": "%PDF one", "2_pdf.pdf": "%PDF two"}).replace(b"two", b"tow"), Archive({"a": b"%PDF one"}, True)),
-        (b"not a zip", Archive({}, True)),
+        (zipped(**{"folder/1_A Title.pdf": "A", "3_pdf.pdf": "C", "notes.txt": "D"}), PdfArchive({"a": b"A"}, False, 2)),
+        (zipped(**{"11_pdf.pdf": "C"}), PdfArchive({}, False, 1)),
+        (zipped(**{"1_pdf.pdf": "%PDF one", "2_pdf.pdf": "%PDF two"}).replace(b"two", b"tow"), PdfArchive({"a": b"%PDF one"}, True)),
+        (b"not a zip", PdfArchive({}, True)),
     ],
 )  # fmt: skip
 def test_files_of_an_archive_are_known_by_id_or_number_and_those_that_are_sound_are_taken(budget, body, archive):
     with answering(body=body, kind="application/zip") as (host, _):
-        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == archive
-    assert archive.complete == (not archive.damaged and not archive.strangers)
+        assert OpenReview(2, host, budget).fetch_pdfs({"a": 1, "b": 2}) == archive
+    assert archive.complete == (not archive.damaged and not archive.unmatched)
 
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venue_need_not_have_it(budget, api):
     with answering(404, refusal(404, "NotFoundError", "The Invitation v/-/Desk_Rejected was not found")) as (host, _):
-        assert OpenReview(api, host, budget).page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
+        assert OpenReview(api, host, budget).fetch_page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
         with pytest.raises(SourceError, match="NotFoundError: The Invitation"):
-            OpenReview(api, host, budget).page("v/-/Submission")
+            OpenReview(api, host, budget).fetch_page("v/-/Submission")
 
 
 def test_what_is_refused_is_not_what_is_missing(budget):
-    asked = (("pdf", "x", None), ("pdfs", {"a": 1, "b": 2}, None), ("history", "x", []))
+    asked = (("fetch_pdf", "x", None), ("fetch_pdfs", {"a": 1, "b": 2}, None), ("fetch_history", "x", []))
     with answering(404, refusal(404, "NotFoundError", "no (2026)")) as (host, _):
         for name, item, missing in asked:
             assert getattr(OpenReview(2, host, budget), name)(item) == missing
@@ -168,13 +172,13 @@ def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api,
     code = compute_totp_code(SECRET)
     with Loopback(NOTES, account=Account("somebody", "a-password", code)) as loopback:
         host = loopback.v2 if api == 2 else loopback.v1
-        OpenReview(api, host, budget, Login("somebody", "a-password", mfa_code=code)).forum("s01")
-        OpenReview(api, host, budget, Login("somebody", "a-password", totp_secret=SECRET)).forum("s01")
+        OpenReview(api, host, budget, Login("somebody", "a-password", mfa_code=code)).fetch_forum("s01")
+        OpenReview(api, host, budget, Login("somebody", "a-password", totp_secret=SECRET)).fetch_forum("s01")
         with pytest.raises(SourceError, match="second factor; set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE"):
-            OpenReview(api, host, budget, LOGIN).forum("s01")
+            OpenReview(api, host, budget, LOGIN).fetch_forum("s01")
         wrong = Login("somebody", "a-password", mfa_code="000000")
         with pytest.raises(SourceError, match="login was refused: UnauthorizedError"):
-            OpenReview(api, host, budget, wrong).forum("s01")
+            OpenReview(api, host, budget, wrong).fetch_forum("s01")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,7 @@ def test_one_time_codes_are_those_of_the_standard(at, code):
 def test_a_wrong_password_or_token_is_one_line_and_one_request(budget, login, says, requests):
     with Loopback(NOTES, account=ACCOUNT) as loopback:
         with one_line(says, kind=SourceError, never=("wrong", "an-old-one")):
-            OpenReview(2, loopback.v2, budget, login).page(SUBMISSIONS)
+            OpenReview(2, loopback.v2, budget, login).fetch_page(SUBMISSIONS)
         assert loopback.counts == requests
     assert "a-password" not in repr(LOGIN) + str(LOGIN)
 
@@ -207,7 +211,7 @@ def test_a_wrong_password_or_token_is_one_line_and_one_request(budget, login, sa
 def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
     with Loopback(NOTES, faults=[fault(name, first=1)]) as loopback:
         with pytest.raises(SourceError, match="browser check") as error:
-            OpenReview(2, loopback.v2, budget, login).page(SUBMISSIONS)
+            OpenReview(2, loopback.v2, budget, login).fetch_page(SUBMISSIONS)
         assert ("set OPENREVIEW_USERNAME" in str(error.value)) == (login is not LOGIN)
         assert loopback.counts["notes"] == 1
 
@@ -216,7 +220,7 @@ def test_a_token_is_sent_and_no_login_is_made_of_the_environment(budget, monkeyp
     monkeypatch.setenv("OPENREVIEW_USERNAME", "somebody")
     monkeypatch.setenv("OPENREVIEW_PASSWORD", "a-password")
     with answering(body=b'{"notes": []}') as (host, asked):
-        OpenReview(2, host, budget, Login(token="Bearer abc")).forum("x")
+        OpenReview(2, host, budget, Login(token="Bearer abc")).fetch_forum("x")
     assert [headers["Authorization"] for _, headers in asked] == ["Bearer abc"]
 
 
@@ -225,7 +229,7 @@ def test_a_refusal_pauses_and_nothing_is_sent_before_its_time(budget):
     with answering(429, refused, headers=[("Retry-After", "120")]) as (host, asked):
         for _ in range(3):
             with pytest.raises(Paused) as pause:
-                OpenReview(2, host, budget).forum("x")
+                OpenReview(2, host, budget).fetch_forum("x")
         assert began + 120 <= pause.value.until < time.time() + 123
         assert len(asked) == 1
 
@@ -235,7 +239,7 @@ def test_a_refusal_pauses_and_nothing_is_sent_before_its_time(budget):
 def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, kind):
     with answering(status, b"{}", kind) as (host, asked):
         with pytest.raises(ServiceDown, match=rf"/notes\?forum=x: 3 tries failed, the last with {status}"):
-            OpenReview(2, host, budget, settings=QUICK).forum("x")
+            OpenReview(2, host, budget, settings=QUICK).fetch_forum("x")
         assert len(asked) == 3 == budget.allowance(f"{host.removeprefix('http://')} notes").sent
 
 
@@ -252,7 +256,7 @@ def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says, monkey
     monkeypatch.setattr(transport, "WHOLE", 2)
     hurried = FetchSettings(timeout_s=0.3, attempts=2)
     with answering(**how) as (host, _), pytest.raises(ServiceDown, match=says):
-        OpenReview(2, host, budget, settings=hurried if "pause_s" in how else QUICK).forum("x")
+        OpenReview(2, host, budget, settings=hurried if "pause_s" in how else QUICK).fetch_forum("x")
 
 
 def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end_and_given_up_within_a_minute(
@@ -260,7 +264,7 @@ def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end_and_given
 ):
     caplog.set_level("INFO", "gre_bench.fetch")
     with pytest.raises(ServiceDown) as error:
-        OpenReview(2, "http://127.0.0.1:9", budget, settings=QUICK).forum("x")
+        OpenReview(2, "http://127.0.0.1:9", budget, settings=QUICK).fetch_forum("x")
     fault = "ConnectionRefusedError: Connection refused"
     assert str(error.value) == (
         f"nothing answers at 127.0.0.1:9: 3 tries of /notes failed, the last with {fault}; "
@@ -277,7 +281,7 @@ def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end_and_given
     patient = OpenReview(2, "http://127.0.0.1:9", budget, settings=FetchSettings(attempts=20))
     patient.transport.sleep = waits.append
     with pytest.raises(ServiceDown, match="2 tries of /notes failed"):
-        patient.forum("x")
+        patient.fetch_forum("x")
     assert waits == [25.0], "a second wait would have ended after the minute"
 
 
@@ -289,13 +293,13 @@ def test_a_host_that_never_answers_is_reported_before_the_try_ends_and_one_that_
     with socket.create_server(("127.0.0.1", 0)) as mute:
         host = f"127.0.0.1:{mute.getsockname()[1]}"
         with pytest.raises(ServiceDown, match=f"nothing answers at {host}: 2 tries"):
-            OpenReview(2, f"http://{host}", budget, settings=hurried).forum("x")
+            OpenReview(2, f"http://{host}", budget, settings=hurried).fetch_forum("x")
     first = caplog.messages[0]
     assert first.startswith(f"{host} has not answered for 0.05 s; each of 2 tries waits 0.4 s; Ctrl-C stops")
     caplog.clear()
     monkeypatch.undo()
     with answering(503) as (host, _), pytest.raises(ServiceDown):
-        OpenReview(2, host, budget, settings=QUICK).forum("x")
+        OpenReview(2, host, budget, settings=QUICK).fetch_forum("x")
     assert [line.partition(" (")[0].partition(" ")[2] for line in caplog.messages] == ["gives no usable answer"] * 2
 
 
@@ -307,17 +311,17 @@ def test_a_host_that_never_answers_is_reported_before_the_try_ends_and_one_that_
 def test_a_login_never_goes_out_where_others_may_read_it(budget, host, login):
     told = "a login goes out by https only, or to this machine"
     with one_line(told, kind=SettingsError, never=("a-password", "a-token")):
-        OpenReview(2, host, budget, login, QUICK).forum("x")
+        OpenReview(2, host, budget, login, QUICK).fetch_forum("x")
     assert not budget.path.exists(), "a request was sent"
 
 
 def test_a_login_goes_to_this_machine_by_any_of_its_names_and_not_on_to_where_the_service_points(budget):
     with Loopback(NOTES, account=ACCOUNT) as loopback:
         host = loopback.v2.replace("127.0.0.1", "localhost")
-        assert OpenReview(2, host, budget, LOGIN).forum("s01").notes
+        assert OpenReview(2, host, budget, LOGIN).fetch_forum("s01").notes
     with answering(307, b"", "text/plain", headers=[("Location", "http://192.0.2.1/elsewhere")]) as (host, asked):
         with pytest.raises(SettingsError, match=r"http://192\.0\.2\.1: a login goes out by https only"):
-            OpenReview(2, host, budget, LOGIN, QUICK).forum("x")
+            OpenReview(2, host, budget, LOGIN, QUICK).fetch_forum("x")
         assert len(asked) == 1
 
 
@@ -332,7 +336,7 @@ def test_a_login_goes_to_this_machine_by_any_of_its_names_and_not_on_to_where_th
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_answer_of_another_form_or_a_refusal_is_one_line_and_one_request(budget, status, body, says, api):
     with answering(status, body) as (host, asked), one_line(says, kind=SourceError):
-        OpenReview(api, host, budget).forum("x")
+        OpenReview(api, host, budget).fetch_forum("x")
     assert len(asked) == 1
 
 
@@ -340,4 +344,4 @@ def test_an_answer_of_another_form_or_a_refusal_is_one_line_and_one_request(budg
 def test_notes_that_openreview_py_cannot_make_objects_of_are_kept(budget, api):
     strange = [{"id": "x", "forum": "x", "new_field": {"deep": [1]}, "content": None}]
     with answering(body=json.dumps({"notes": strange}).encode()) as (host, _):
-        assert OpenReview(api, host, budget).page("v/-/Submission").notes == strange
+        assert OpenReview(api, host, budget).fetch_page("v/-/Submission").notes == strange

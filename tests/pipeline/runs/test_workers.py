@@ -334,7 +334,7 @@ class Elsewhere(EvaluationLMSettings):
     backend: str = "scripted"
 
     @property
-    def elsewhere(self) -> bool:
+    def runs_in_server(self) -> bool:
         return True
 
 
