@@ -8,9 +8,9 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.agreeing import correlate_with_grades
+from gre_bench.pipeline.agreeing import score_and_correlate_with_grades
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.prefect_engine import EDITION, to_prefect_state
+from gre_bench.pipeline.runs.prefect_engine import EDITION, run_and_return_prefect_state
 
 
 @flow(name="agree-with-humans", flow_run_name=EDITION, persist_result=False)
@@ -21,4 +21,6 @@ def agree_with_humans(
 
     Returns the correlations, the numbers of pairs by state, and why pairs have no score.
     """
-    return to_prefect_state(correlate_with_grades, Job(settings, state, None, None, retry_failed, wait_s))
+    return run_and_return_prefect_state(
+        score_and_correlate_with_grades, Job(settings, state, None, None, retry_failed, wait_s)
+    )

@@ -10,8 +10,8 @@ from prefect import flow
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.prefect_engine import EDITION, to_prefect_state
-from gre_bench.reports.board_pictures import show_board
+from gre_bench.pipeline.runs.prefect_engine import EDITION, run_and_return_prefect_state
+from gre_bench.reports.board_pictures import create_board_artifact
 
 
 @flow(name="annual-refresh", flow_run_name=EDITION, persist_result=False)
@@ -38,4 +38,4 @@ def annual_refresh(
     Returns a summary: the numbers of papers and of pairs by state, and why pairs have no score.
     """
     job = Job(settings, state, tuple(candidates or ()) or None, limit, retry_failed, wait_s)
-    return to_prefect_state(refresh, job, show_board, strict=strict)
+    return run_and_return_prefect_state(refresh, job, create_board_artifact, strict=strict)

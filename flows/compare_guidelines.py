@@ -6,11 +6,11 @@ from typing import Any
 
 from prefect import flow
 
-from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
-from gre_bench.studies.guideline_comparison import GuidelineJob, compare_conditions
+from gre_bench.pipeline.runs.prefect_engine import run_and_return_prefect_state
+from gre_bench.studies.guideline_comparison import GuidelineJob, run_guideline_comparison
 
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines as *job* says; the summary has the results of each guideline, and the study's folder."""
-    return to_prefect_state(compare_conditions, job)
+    return run_and_return_prefect_state(run_guideline_comparison, job)

@@ -9,7 +9,7 @@ from prefect import flow
 
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
-from gre_bench.pipeline.runs.prefect_engine import EDITION, to_prefect_state
+from gre_bench.pipeline.runs.prefect_engine import EDITION, run_and_return_prefect_state
 
 
 @flow(name="fetch", flow_run_name=EDITION, persist_result=False)
@@ -26,4 +26,4 @@ def fetch(
         again: Whether to start a new fetch even if the last one is complete.
         strict: Whether a service that gives no usable answer fails the flow run. A pause never does.
     """
-    return to_prefect_state(fetch_snapshot, FetchJob(settings, state, again), strict=strict)
+    return run_and_return_prefect_state(fetch_snapshot, FetchJob(settings, state, again), strict=strict)

@@ -6,7 +6,7 @@ from typing import Any
 
 from prefect import flow
 
-from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
+from gre_bench.pipeline.runs.prefect_engine import run_and_return_prefect_state
 from gre_bench.studies.review_quality import QualityJob, grade
 
 
@@ -16,4 +16,4 @@ def review_quality(job: QualityJob) -> dict[str, Any]:
 
     Returns a summary with counts. Files in the study's folder hold each review's points and the sampled reviews.
     """
-    return to_prefect_state(grade, job)
+    return run_and_return_prefect_state(grade, job)

@@ -6,8 +6,8 @@ from typing import Any
 
 from prefect import flow
 
-from gre_bench.pipeline.runs.prefect_engine import to_prefect_state
-from gre_bench.pipeline.training import TrainingJob, TuningJob, tune, tune_lm
+from gre_bench.pipeline.runs.prefect_engine import run_and_return_prefect_state
+from gre_bench.pipeline.training import FineTuningJob, TrainingJob, fine_tune_evaluation_lm, train_and_score_cache_ngram
 
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
@@ -16,10 +16,10 @@ def tune_cache_ngram(job: TrainingJob) -> dict[str, Any]:
 
     If the job names no held-out papers, every sixth paper is held out.
     """
-    return to_prefect_state(tune, job)
+    return run_and_return_prefect_state(train_and_score_cache_ngram, job)
 
 
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
-def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
+def tune_evaluation_lm(job: FineTuningJob) -> dict[str, Any]:
     """Fine-tunes an evaluation LM as *job* says; returns its training record and its folder."""
-    return to_prefect_state(tune_lm, job)
+    return run_and_return_prefect_state(fine_tune_evaluation_lm, job)

@@ -9,7 +9,7 @@ from prefect import flow
 
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.prefect_engine import EDITION, to_prefect_state
+from gre_bench.pipeline.runs.prefect_engine import EDITION, run_and_return_prefect_state
 from gre_bench.pipeline.validating import validate
 
 
@@ -27,4 +27,4 @@ def validate_metrics(
 
     Parameters: see `annual_refresh`. A pilot (*limit*) writes no validation record.
     """
-    return to_prefect_state(validate, Job(settings, state, None, limit, retry_failed, wait_s))
+    return run_and_return_prefect_state(validate, Job(settings, state, None, limit, retry_failed, wait_s))

@@ -13,8 +13,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.runs.prefect_engine import summary_of, to_prefect_state
-from gre_bench.reports.yearly import Summary, make_board, year_job
+from gre_bench.pipeline.runs.prefect_engine import run_and_return_prefect_state, unwrap_flow_summary
+from gre_bench.reports.yearly import Summary, make_yearly_board, year_job
 
 
 class VenueHiddenInSettings:
@@ -57,9 +57,9 @@ def year(
 
     def run_year_job() -> Summary:
         job = year_job(venue, roster, year, settings or Settings(), state, gpu, retry_failed, on)
-        return make_board(job, run_as_flow)
+        return make_yearly_board(job, run_as_flow)
 
-    return to_prefect_state(run_year_job, strict=strict)
+    return run_and_return_prefect_state(run_year_job, strict=strict)
 
 
 def run_as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
@@ -67,6 +67,6 @@ def run_as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
 
     @flow(name=name, flow_run_name=name, persist_result=False)
     def run_stage() -> Summary:
-        return to_prefect_state(stage)
+        return run_and_return_prefect_state(stage)
 
-    return summary_of(run_stage())
+    return unwrap_flow_summary(run_stage())

@@ -24,13 +24,19 @@ from gre_bench.core.pretrained import is_model_name, load_pretrained_models
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import opening
 from gre_bench.lm.opening import Pieces, find_reply_splitter
-from gre_bench.lm.protocol import EvaluationLM, predict_checked
-from gre_bench.reports.board_pictures import board_picture
-from gre_bench.reports.board_rows import load_candidate, read_paper_leads, release_boards, release_folder, release_pairs
+from gre_bench.lm.protocol import EvaluationLM, compute_checked_span_logprobs
+from gre_bench.reports.board_pictures import draw_board_svg
+from gre_bench.reports.board_rows import (
+    load_candidate,
+    read_paper_leads,
+    read_release_boards,
+    read_release_pairs,
+    release_folder,
+)
 from gre_bench.reports.signatures import headline_signature, resolve_candidate, shown_signatures
 from gre_bench.store import Row, Store, missing_edition_error
 from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 
 if TYPE_CHECKING:
     import pandas
@@ -138,7 +144,7 @@ def judgments(review: str) -> list[str]:
     """
     if not isinstance(review, str):
         raise SettingsError(f"a review is a text, not {type(review).__name__}")
-    return judgments_of(review).splitlines()
+    return write_rule_judgments(review).splitlines()
 
 
 def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
@@ -164,7 +170,7 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
         raise SettingsError(f"the evaluation LM is what open_lm returns, not {type(lm).__name__}")
     x, y = _join_judgments("candidate", candidate), _join_judgments("reference", reference)
     spans: list[SpanLogprob] = []
-    for span in predict_checked(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)]):
+    for span in compute_checked_span_logprobs(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)]):
         if isinstance(span, SpanError):
             raise span
         spans.append(span)
@@ -209,7 +215,7 @@ def leaderboard(
         SourceError: the release was altered.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
-        rows = release_boards(folder, metric)
+        rows = read_release_boards(folder, metric)
     else:
         store = _open_existing_store(edition, state)
         ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
@@ -240,7 +246,7 @@ def pairs(
         SourceError: the release was altered.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
-        rows = release_pairs(folder, metric, candidate)
+        rows = read_release_pairs(folder, metric, candidate)
     else:
         store = _open_existing_store(edition, state)
         (signature,) = shown_signatures(store, [metric])
@@ -402,11 +408,11 @@ def rank(
         SourceError: the reviews cannot be read.
         UnfinishedError: some pairs are not scored yet.
     """
-    from gre_bench.ingest.records.columns import ColumnNames, parse_conditions
+    from gre_bench.ingest.records.columns import ColumnOptions, parse_row_filters
     from gre_bench.ingest.records.columns import parse_stated_columns as stated_columns
     from gre_bench.pipeline.importing import parse_licence
     from gre_bench.pipeline.own_reviews import import_candidate
-    from gre_bench.pipeline.refreshing import check_job, refresh
+    from gre_bench.pipeline.refreshing import check_job_and_name_candidates, refresh
     from gre_bench.pipeline.runs.job import Job, read_last_settings
 
     store = _open_existing_store(on, state)
@@ -417,10 +423,10 @@ def rank(
             file = Path(folder) / FRAME
             reviews.to_parquet(file)
             reviews = file
-        job = check_job(Job(read_last_settings(store), Path(state).resolve(), texts_first=True))
+        job = check_job_and_name_candidates(Job(read_last_settings(store), Path(state).resolve(), texts_first=True))
         stated = parse_licence(licence)
-        reading = ColumnNames(
-            stated_columns(_format_options(columns)), guess=True, where=parse_conditions(_format_options(where))
+        reading = ColumnOptions(
+            stated_columns(_format_options(columns)), guess=True, where=parse_row_filters(_format_options(where))
         )
         job, _ = import_candidate(store, job, Path(reviews), name, None, replace, stated, reading, partial)
     summary = refresh(job)
@@ -484,7 +490,7 @@ def _draw_board_svg(board: pandas.DataFrame) -> str:
     records: list[Any] = board.to_dict("records")
     metric = records[0]["metric"]
     rows = [row | {name: _nan_to_none(row[name]) for name in ("score", "low", "high")} for row in records]
-    return board_picture([row for row in rows if row["metric"] == metric], metric)
+    return draw_board_svg([row for row in rows if row["metric"] == metric], metric)
 
 
 def _nan_to_none(given: float | None) -> float | None:

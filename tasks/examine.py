@@ -13,7 +13,7 @@ from gre_bench.guidelines.quality_points import FieldedReview
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.lm.opening import open_lm
 from gre_bench.lm.protocol import require_chat_lm
-from gre_bench.prompts.conditions import Condition
+from gre_bench.prompts.conditions import GuidelineCondition
 from gre_bench.tasks.policy import writing_step
 from gre_bench.writing.writers import ExaminerLM, WriterContext, open_examiner, open_logprob_writer
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @writing_step("rate under guideline", "{name} under {condition.name}")
 def rate_papers(
-    name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
+    name: str, writer_context: WriterContext, condition: GuidelineCondition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
     """Returns one rating per paper, in order, by the LM *name*.
 
@@ -44,10 +44,10 @@ def judge_reviews(
 ) -> list[ChatOutcome[int]]:
     """Returns the points (or a problem) that the LM *name* gives each of *reviews* for *criterion* (see `CRITERIA`)."""
     from gre_bench.guidelines.quality_points import CRITERIA
-    from gre_bench.guidelines.yaml_replies import request_yaml_outcomes
+    from gre_bench.guidelines.yaml_replies import request_and_parse_replies
 
     lm, rubric = open_examiner_lm(name, writer_context), CRITERIA[criterion]
-    return request_yaml_outcomes(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
+    return request_and_parse_replies(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
 @writing_step("generate guideline", "guideline by {name}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from gre_bench.ingest.openreview.fetching import (
     FetchOutcome,
-    FetchRequest,
+    FetchRun,
     fetch_notes_into_journal,
     fetch_papers_into_journal,
     make_snapshot_from_journal,
@@ -22,7 +22,7 @@ from gre_bench.tasks.policy import make_step
 
 
 @make_step("fetch notes", "notes of {request.run}", 48, "openreview")
-def fetch_notes(request: FetchRequest) -> FetchOutcome:
+def fetch_notes(request: FetchRun) -> FetchOutcome:
     """Fetches submissions and reviews of a venue-year into the journal, the file that stores every received answer.
 
     Returns the numbers of requests by kind and, if the fetch stopped early, the reason.
@@ -31,7 +31,7 @@ def fetch_notes(request: FetchRequest) -> FetchOutcome:
 
 
 @make_step("fetch papers", "papers of {request.run}", 48, "openreview")
-def fetch_papers(request: FetchRequest) -> FetchOutcome:
+def fetch_papers(request: FetchRun) -> FetchOutcome:
     """Fetches versions and PDFs of the sampled papers; returns the same as `fetch_notes`.
 
     Stores every received answer in the journal of *request*.
@@ -40,7 +40,7 @@ def fetch_papers(request: FetchRequest) -> FetchOutcome:
 
 
 @make_step("seal snapshot", None, 1, "cpu")
-def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
+def seal_snapshot(request: FetchRun) -> dict[str, Any]:
     """Makes a snapshot of all answers that the fetch *request* received; returns its folder, digest and counts."""
     return make_snapshot_from_journal(request)
 

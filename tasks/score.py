@@ -9,7 +9,7 @@ from gre_bench.core.metrics import EXAMINER, Recipe, find_recipe
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.opening import open_lm
-from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, ScoringResult, build_signature, score
+from gre_bench.metrics.scoring import NOTHING, Metric, MetricCases, ScoringResult, build_signature, score
 from gre_bench.tasks.backends import Backends
 from gre_bench.tasks.examine import build_grader
 from gre_bench.tasks.policy import RETRIED, make_step
@@ -53,11 +53,11 @@ def _open_other_backend(
         embedder, tokens = open_embedder(backends.embedder), recipe.name == "bertscore_tokens"
         return embedder.identity, lambda signed: BertScore(embedder, signed, tokens=tokens)
     if recipe.name.startswith(EXAMINER):
-        from gre_bench.examiners.examiner import examiner_of
+        from gre_bench.examiners.examiner import parse_examiner
         from gre_bench.examiners.grading import ExaminerMetric, check_usable_as_metric
 
         name = recipe.name.removeprefix(EXAMINER)
-        examiner = examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
+        examiner = parse_examiner(scoring.examiners[name], f"scoring.examiners.{name}")
         check_usable_as_metric(examiner)
         grader, identity = build_grader(examiner, scoring.examiner, backends.writer_context)
         return identity, lambda signed: ExaminerMetric(examiner, grader, signed)
@@ -74,7 +74,7 @@ def _open_other_backend(
 
 @make_step("score papers", "score {name}", 6, "evaluation-lm", **RETRIED)
 def score_papers(
-    name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricWork],
+    name: str, backends: Backends, scoring: ScoringSettings, works: Sequence[MetricCases],
     known: Mapping[str, SpanLogprob],
 ) -> ScoringResult:  # fmt: skip
     """Returns the scores of *works*, each of which holds the cases of one metric on some papers.

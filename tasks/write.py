@@ -38,7 +38,7 @@ def perturbation_identity(change: str, name: str, writer_context: WriterContext,
     The identity states the rule, and the writer *name* if the perturbation needs one. *like*: an example of the
     inputs, of which only the seed, the sentence splitter and the headings matter.
     """
-    rule, task = changes.identify_perturbation(change, like), PERTURBATIONS[change].task
+    rule, task = changes.build_perturbation_signature_name(change, like), PERTURBATIONS[change].task
     return rule if task is None else f"{open_text_writer(name, writer_context).identity(task)} · {rule}"
 
 
@@ -54,7 +54,7 @@ def write_perturbations(
     written: dict[str, WrittenText] = {}
     for item in materials:
         try:
-            checked = changes.check_applicable(change, "review", item)
+            checked = changes.find_applicable_perturbation(change, "review", item)
             if checked.task is None:
                 written[item.key] = WrittenText(item.key, changes.apply_perturbation(change, "review", item), "ok")
         except PerturbationError as error:

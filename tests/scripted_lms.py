@@ -14,7 +14,7 @@ from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import Case, LMIdentity, Prediction, Score, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.metrics.scoring import Metric, MetricWork, score
+from gre_bench.metrics.scoring import Metric, MetricCases, score
 from tests.holds import hold
 
 
@@ -23,7 +23,7 @@ def scores_of(
     known: Mapping[str, SpanLogprob] | None = None,
 ) -> list[Score]:  # fmt: skip
     """The scores of *cases* of one paper by *metric*, by the program's own scoring, under the signature ``sig``."""
-    work = MetricWork(metric, "sig", tuple(cases))
+    work = MetricCases(metric, "sig", tuple(cases))
     return score([work], settings, lambda: cast(EvaluationLM, lm), no_other, known or {}).scores
 
 

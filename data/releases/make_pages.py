@@ -16,7 +16,7 @@ import duckdb
 import pyarrow
 from pyarrow import parquet
 
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
@@ -32,8 +32,8 @@ from gre_bench.release.public_tables import (
 )
 from gre_bench.release.publishing import write_pages
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.contrasts import contrast_rows, load_contrasts
-from gre_bench.reports.publish_editions import build_program_additions
+from gre_bench.reports.contrasts import compute_contrast_rows, load_contrasts
+from gre_bench.reports.publish_editions import build_tables_made_by_program
 from gre_bench.reports.verifying import ReleaseTables
 
 HERE = Path(__file__).parent
@@ -63,14 +63,14 @@ def renew(release: Path, about: dict[str, Any]) -> None:
             schema = pyarrow.schema([field for field in stored if field.name not in HISTORY])
             _write(path, pyarrow.Table.from_pylist(rows, schema))
         path = release / FOLDER / "metrics.parquet"
-        metrics = list(build_program_additions(about["signatures"], (), None).metrics)
+        metrics = list(build_tables_made_by_program(about["signatures"], (), None).metrics)
         _write(path, pyarrow.Table.from_pylist(metrics, parquet.read_schema(path)))
     with open_release_tables(release) as connection:  # contrasts and board are made of the tables above
         if tested := about.get("contrasts"):
-            file = load_contrasts(resource("deployments", "contrasts", tested["file"]))
+            file = load_contrasts(locate_resource("deployments", "contrasts", tested["file"]))
             tested["sha256"], tested["entries"] = file.sha256, [entry.model_dump() for entry in file.contrasts]
             store = ReleaseTables(about["edition"], connection)
-            tested["rows"] = contrast_rows(store, file.contrasts, about["signatures"], kept)
+            tested["rows"] = compute_contrast_rows(store, file.contrasts, about["signatures"], kept)
         boards = {name: connection.table(name).to_arrow_table() for name in FILLED}
     for name, table in boards.items():
         _write(release / FOLDER / f"{name}.parquet", table)
@@ -88,7 +88,7 @@ def _write(path: Path, made: pyarrow.Table) -> None:
 
 def make(folder: Path) -> str:
     """Makes the release in *folder* again and returns its digest."""
-    about = {name: value for name, value in manifest.read(folder).items() if name not in SEALED}
+    about = {name: value for name, value in manifest.read_manifest(folder).items() if name not in SEALED}
     with tempfile.TemporaryDirectory() as beside:
         made = Path(beside) / folder.name
         made.mkdir()
@@ -96,7 +96,7 @@ def make(folder: Path) -> str:
         renew(made, about)
         (made / VIEWS_FILE).write_text(build_views_sql(sorted(about["tables"])), encoding="utf-8")
         write_pages(made, made, about)
-        digest, earlier = manifest.write_manifest(made, about), manifest.digest_of(folder)
+        digest, earlier = manifest.write_manifest(made, about), manifest.compute_release_digest(folder)
         if digest == earlier:
             return f"{digest}, as it was"
         shutil.rmtree(folder)

@@ -42,7 +42,7 @@ def attempts(papers: list[Paper], kept: list[dict[str, Any]], model: Model) -> I
         written = {row["paper_id"] for row in kept if row["text"]}
         for paper in papers:
             if paper.paper_id not in written:
-                reply = writer.write([review.chat_of("review")(paper.whole)], model.sampling)[0]
+                reply = writer.write([review.get_chat_builder("review")(paper.whole)], model.sampling)[0]
                 yield {
                     "paper_id": paper.paper_id,
                     "attempt": 1 + sum(row["paper_id"] == paper.paper_id for row in kept),

@@ -27,7 +27,7 @@ from typing import Any
 
 from escaping import MADE
 
-from gre_bench.plots.drawing import Interval, compute_axis_span, draw_intervals
+from gre_bench.plots.drawing import IntervalRow, compute_axis_span, draw_intervals
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "data" / "measurements"
@@ -65,15 +65,17 @@ def board_picture(_: Mapping[str, dict[str, Any]]) -> str:
 def years_picture(known: Mapping[str, dict[str, Any]]) -> str:
     """How much human reviews of a paper tell of each other, by year, with 95% intervals."""
     table = known["agreement-by-year"]["table"]
-    rows: list[Interval | str] = []
+    rows: list[IntervalRow | str] = []
     for title in ("GEM-S (abstract)", "GEM"):
         place = table["head"].index(f"{title}, per 100 words")
         rows.append(title)
         for row in table["rows"]:
             value, half = (float(part) for part in row[place].replace("−", "-").split(" ±"))
             name, text = f"ICLR {row[0]}", row[place].partition(" ")[0]
-            rows.append(Interval(name, value, text, value - half, value + half, said=f"{name}, {title}: {row[place]}"))
-    ends = [end for row in rows if isinstance(row, Interval) for end in (row.low, row.high) if end is not None]
+            rows.append(
+                IntervalRow(name, value, text, value - half, value + half, said=f"{name}, {title}: {row[place]}")
+            )
+    ends = [end for row in rows if isinstance(row, IntervalRow) for end in (row.low, row.high) if end is not None]
     axis = "nats above chance, per 100 words of the reference; 95% intervals"
     return (
         draw_intervals(rows, compute_axis_span(ends), axis, title="What a human review tells of another", centre=0.0)

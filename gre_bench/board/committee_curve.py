@@ -30,7 +30,9 @@ def list_ranked_models(board: Sequence[LeaderboardRow]) -> list[str]:
                   if row["rank"] and row["kind"] == "model" and row["group_name"] is None)  # fmt: skip
 
 
-def read_committee_curve(read: Read, signature_id: str, board: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
+def read_scores_by_committee_size(
+    read: Read, signature_id: str, board: Sequence[LeaderboardRow]
+) -> dict[str, Any] | None:
     """Returns the mean score of the *board*'s committee by its number of members.
 
     Returns None unless ``study committee`` has scored the committee with all members. The keys of the result:
@@ -46,7 +48,7 @@ def read_committee_curve(read: Read, signature_id: str, board: Sequence[Leaderbo
     from gre_bench.ranking.committees import compute_committee_curve
 
     names = list_ranked_models(board)
-    scores, papers, problems = group_committee_scores(read, signature_id, rows, names)
+    scores, papers, problems = group_scores_by_committee(read, signature_id, rows, names)
     result = compute_committee_curve(scores, names, papers, frozenset(problems))
     if result is None:
         return None
@@ -59,7 +61,7 @@ def read_committee_curve(read: Read, signature_id: str, board: Sequence[Leaderbo
     return {"signature_id": signature_id} | asdict(result) | more
 
 
-def group_committee_scores(
+def group_scores_by_committee(
     read: Read, signature_id: str, rows: Sequence[Any], names: Sequence[str]
 ) -> tuple[dict[Members, dict[str, float]], list[str], dict[str, str]]:
     """Returns three things about committees.
@@ -84,8 +86,8 @@ def group_committee_scores(
     return scores, sorted({row["paper_id"] for row in rows}), problems
 
 
-def describe_committee_curve(result: dict[str, Any]) -> str:
-    """Puts the *result* of `read_committee_curve` into sentences for the board."""
+def describe_scores_by_committee_size(result: dict[str, Any]) -> str:
+    """Puts the *result* of `read_scores_by_committee_size` into sentences for the board."""
     first, last = result["steps"][0], result["steps"][-1]
     kept = next(row for row in result["steps"] if row["value"] >= 0.9 * last["value"])
     human = result["human"]

@@ -40,7 +40,7 @@ def read_holm_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRo
     return HolmFamily(tests, above, {row["candidate"]: row["untested"] for row in rows if row["untested"]}, alone)
 
 
-def compute_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> HolmFamily:
+def compute_holm_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> HolmFamily:
     """Computes the family of tests from the scores under a signature; *rows*: the rows of its board."""
     from gre_bench.ranking.rank_statistics import build_test_family
 
@@ -52,7 +52,7 @@ def compute_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]
     )
 
 
-def read_lm_orders(
+def read_candidate_orders_by_lm(
     read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean"
 ) -> list[CandidateOrder]:
     """Returns one metric's order of candidates by each validated evaluation LM; the LM of *signature_id* comes first.
@@ -71,21 +71,21 @@ def read_lm_orders(
     return lm_orders
 
 
-def read_lm_orders_by_signature(
+def read_candidate_orders_by_signature(
     read: Read, rows: Sequence[LeaderboardRow], board: str = "clean"
 ) -> dict[str, list[CandidateOrder]]:
-    """Returns signature id → the result of `read_lm_orders` for its board. *rows*: the rows of one or more boards."""
+    """Returns signature id → the result of `read_candidate_orders_by_lm`. *rows*: those of one or more boards."""
     boards: dict[str, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         boards[row["signature_id"]].append(row)
-    return {name: read_lm_orders(read, name, own, board) for name, own in boards.items()}
+    return {name: read_candidate_orders_by_lm(read, name, own, board) for name, own in boards.items()}
 
 
-def list_candidate_test_rows(lm_orders: Sequence[CandidateOrder]) -> Iterator[dict[str, Any]]:
+def list_pairwise_test_rows(lm_orders: Sequence[CandidateOrder]) -> Iterator[dict[str, Any]]:
     """Yields one row per evaluation LM and test of two candidates, with the results of the test."""
     for lm_order in lm_orders:
         for test in lm_order.tests.tests:
-            each = test if test.difference >= 0 else test.flipped()
+            each = test if test.difference >= 0 else test.with_candidates_reversed()
             more = {"win_rate": each.win_rate, "surely_ahead": each.surely_ahead, "tests": lm_order.tests.size}
             yield {"metric": lm_order.rows[0]["metric"], "evaluation_lm": lm_order.lm} | asdict(each) | more
 

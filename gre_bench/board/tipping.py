@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from gre_bench.ranking.reference_dependence import TippingPoint
 
 
-def compute_tipping_points(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> list[TippingPoint]:
+def compute_ai_reference_tipping_points(
+    read: Read, signature_id: str, rows: Sequence[LeaderboardRow]
+) -> list[TippingPoint]:
     """Returns the tipping points of every two candidates of each group of a board.
 
     A tipping point is the share of AI-written references up to which two candidates keep their order. The
@@ -34,12 +36,12 @@ def compute_tipping_points(read: Read, signature_id: str, rows: Sequence[Leaderb
             for point in find_tipping_points(pairs, stand_ins, [row["candidate"] for row in group], tests)]  # fmt: skip
 
 
-def format_tipping_line(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
+def describe_ai_reference_tipping_share(read: Read, signature_id: str, rows: Sequence[LeaderboardRow]) -> str | None:
     """Returns one line that says up to which share of AI-written references the board's order holds.
 
     Returns None if the board's metric is not validated, or if there are no tipping points.
     """
-    points = compute_tipping_points(read, signature_id, rows) if is_validated(rows) else []
+    points = compute_ai_reference_tipping_points(read, signature_id, rows) if is_validated(rows) else []
     if not points:
         return None
     from gre_bench.ranking.reference_dependence import describe_tipping_points

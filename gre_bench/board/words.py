@@ -1,7 +1,7 @@
 """Puts a board into words: who leads, which candidates no test tells apart, who has no rank and why.
 
 Unless stated otherwise, *rows* are rows of the view ``leaderboard`` (`LeaderboardRow`) for one metric.
-`format_board_answer` covers only candidates that belong to no group, because each group is ranked separately.
+`summarise_board` covers only candidates that belong to no group, because each group is ranked separately.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def format_score(value: float | None) -> str:
     return "" if value is None else f"{value:+z.2f}"
 
 
-def format_with_half_width(value: float | None, end: float | None) -> str:
+def format_with_interval_half_width(value: float | None, end: float | None) -> str:
     """Formats a number with half the width of its interval, such as ``+1.20 ±0.31``.
 
     Args:
@@ -77,7 +77,7 @@ FEWEST_PAPERS = 20
 """With fewer papers than this, the slope of scores on length is too uncertain to give a score at another length."""
 
 
-def get_score_at_human_length(row: LeaderboardRow) -> float | None:
+def get_score_at_human_review_length(row: LeaderboardRow) -> float | None:
     """Returns the score that the candidate of *row* would have with texts as long as human ones.
 
     Returns None if *row* has no such score, if it is extrapolated, or if there are fewer than `FEWEST_PAPERS` papers.
@@ -145,12 +145,12 @@ COLUMNS = (
     BoardColumn(
         "score",
         "mean nats told of a human review ± half a 90% interval",
-        lambda row: format_with_half_width(row["score"], row["high"]),
+        lambda row: format_with_interval_half_width(row["score"], row["high"]),
     ),
     BoardColumn(
         "vs human",
         "less human's, on shared papers",
-        lambda row: format_with_half_width(row["vs_human"], row["vs_human_high"]),
+        lambda row: format_with_interval_half_width(row["vs_human"], row["vs_human_high"]),
     ),
     BoardColumn(
         "p", "of vs human, Holm-corrected", lambda row: format_p_value(row["p"]) if is_validated([row]) else ""
@@ -158,7 +158,7 @@ COLUMNS = (
     BoardColumn(
         "above chance",
         "less its own reviews of other papers",
-        lambda row: format_with_half_width(row["above_chance"], row["above_chance_high"]),
+        lambda row: format_with_interval_half_width(row["above_chance"], row["above_chance_high"]),
     ),
     BoardColumn("note", "why there is no rank or score, and what else to know", format_candidate_note),
 )
@@ -177,7 +177,7 @@ class CandidateOrder:
     tests: HolmFamily
 
 
-def format_board_answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder] = ()) -> str:
+def summarise_board(rows: Sequence[LeaderboardRow], lm_orders: Sequence[CandidateOrder] = ()) -> str:
     """Sums up one board in sentences: who leads, which candidates no test tells apart, who is not ranked and why.
 
     Args:
@@ -196,7 +196,7 @@ def format_board_answer(rows: Sequence[LeaderboardRow], lm_orders: Sequence[Cand
         sentences.append(f"No order: {format_not_validated(rows[0]['validation'] if rows else '')}.")
     elif len(ranked) < 2:
         sentences.append("Fewer than two candidates are ranked, so there is no order.")
-    elif why := format_untested_warning(ranked):
+    elif why := warn_of_untested_order(ranked):
         sentences.append(why)
     else:
         sentences += _format_order(ranked, lm_orders)
@@ -223,7 +223,7 @@ def format_missing_pairs(metric: str, candidates: Sequence[str]) -> str:
     return f"{metric} has no pair of candidate {', '.join(candidates)}{reason}"
 
 
-def explain_missing_human(rows: Sequence[LeaderboardRow]) -> str:
+def explain_missing_human_baseline(rows: Sequence[LeaderboardRow]) -> str:
     """Explains why the board of one metric has no human baseline.
 
     Args:
@@ -243,7 +243,7 @@ def explain_missing_human(rows: Sequence[LeaderboardRow]) -> str:
     return "No human candidate, and no AUC: too few papers have a second human review to compare one with."
 
 
-def format_untested_warning(ranked: Sequence[LeaderboardRow]) -> str:
+def warn_of_untested_order(ranked: Sequence[LeaderboardRow]) -> str:
     """Warns if the order of candidates is not tested.
 
     Args:
@@ -436,7 +436,7 @@ def _format_lead_over_next_model(leader: str, ranked: Sequence[LeaderboardRow], 
     if test is None:
         return ""
     on = f"on {test.ahead} of {counted(test.papers, 'paper')}"
-    return f", ahead of {_drop_maker(after)} (p {_format_p_with_sign(test.p_holm)}) {on}"
+    return f", ahead of {_drop_maker(after)} (p {_format_p_with_relation_sign(test.p_holm)}) {on}"
 
 
 def _format_no_lead(
@@ -478,7 +478,7 @@ def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orde
             else f"differs significantly from {'no model' if len(models) == 1 else f'none of {len(models)} models'}"
         )
         if len(models) == len(apart) == 1:
-            where, p = "above" if above else "below", _format_p_with_sign(apart[0].p_holm)
+            where, p = "above" if above else "below", _format_p_with_relation_sign(apart[0].p_holm)
             what = f"scores {where} {_drop_maker(models[0])} (p {p})"
         lms_by_answer.setdefault(what, []).append(lm_order.lm)
     wording = f" ({human['note']})" if human["note"] else ""
@@ -490,7 +490,7 @@ def _format_share_of_models(count: int, models: int) -> str:
     return f"all {models} models" if count == models > 1 else f"{count} of {counted(models, 'model')}"
 
 
-def _format_p_with_sign(p: float) -> str:
+def _format_p_with_relation_sign(p: float) -> str:
     """Returns *p* as the text that follows the letter ``p``: ``= 0.012`` or ``<0.001``."""
     return text if (text := format_p_value(p)).startswith("<") else f"= {text}"
 
@@ -606,7 +606,7 @@ def describe_interval_coverage(papers: int) -> str:
     return f"A 90% interval may be too short: where the differences are skewed it covers about {covered}%"
 
 
-def warn_of_other_signature(metrics: Sequence[str]) -> str:
+def warn_of_flaw_signature_mismatch(metrics: Sequence[str]) -> str:
     """Warns that reviews of papers with planted flaws were scored with another LM, prompt or writer than the board.
 
     Args:

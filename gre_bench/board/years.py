@@ -13,20 +13,20 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from gre_bench.core.records import edition_of
+from gre_bench.core.records import parse_edition_key
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import SampleMean, compare_means_by_welch
 from gre_bench.store import Row
 
 
-def tabulate_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def tabulate_candidates_by_edition(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns one table of *rows* per venue, sample, metric and signature; rows of different tables are not comparable.
 
     A line of a table belongs to one candidate. Its *years* has one entry per edition: the candidate's row, or None.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        sample = edition_of(row["edition"]).sample
+        sample = parse_edition_key(row["edition"]).sample
         groups.setdefault((row["venue"], sample, row["metric"], row["signature_id"]), []).append(row)
     compared_lines: list[dict[str, Any]] = []
     for (venue, sample, metric, signature_id), group in sorted(groups.items(), key=lambda item: item[0]):
@@ -41,7 +41,7 @@ def tabulate_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return compared_lines
 
 
-def compute_changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def compute_changes_between_editions(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns how each candidate's difference from the anchors changed from one edition to the next.
 
     Controls are left out. Only editions of one venue, sample and signature are compared. *p_holm* in a result: the
@@ -49,7 +49,7 @@ def compute_changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        sample = edition_of(row["edition"]).sample
+        sample = parse_edition_key(row["edition"]).sample
         series.setdefault((row["venue"], sample, row["signature_id"], row["candidate"]), []).append(row)
     found_changes: list[dict[str, Any]] = []
     for line in series.values():

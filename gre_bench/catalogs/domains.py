@@ -15,7 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from gre_bench.core import strict
 from gre_bench.core.errors import PromptError, SettingsError
 from gre_bench.core.judgments import is_judgment
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.prompts import library
 
@@ -60,7 +60,7 @@ class Domain(strict.NamedEntry, frozen=True):
     generic: str
     source: str = Field(min_length=1)
 
-    def explain_exclusion(self, change: str) -> str | None:
+    def explain_excluded_perturbation(self, change: str) -> str | None:
         """Returns why the perturbation *change* does not apply, or None if it applies.
 
         Raises `SettingsError` for an unknown perturbation.
@@ -117,7 +117,9 @@ class Domain(strict.NamedEntry, frozen=True):
 @cache
 def load_domains(path: Path | None = None) -> dict[str, Domain]:
     """Returns the domains of *path* (None: ``data/domains.toml``); raises `SettingsError` for an invalid entry."""
-    return strict.read_entries(path or resource("data", "domains.toml"), "domains file", "domain", Domain, named=True)
+    return strict.read_toml_entries(
+        path or locate_resource("data", "domains.toml"), "domains file", "domain", Domain, named=True
+    )
 
 
 def load_domain(name: str, path: Path | None = None) -> Domain:

@@ -14,8 +14,8 @@ from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.known_names import leaves_parent_folder
 from gre_bench.core.records import Sampling
-from gre_bench.core.resources import resource
-from gre_bench.core.urls import base_url
+from gre_bench.core.resources import locate_resource
+from gre_bench.core.urls import normalise_base_url
 
 
 class RateLimits(BaseModel, frozen=True, extra="forbid"):
@@ -25,7 +25,7 @@ class RateLimits(BaseModel, frozen=True, extra="forbid"):
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
     tokens_per_minute: float | None = Field(default=None, gt=0, description="tokens read and written")
 
-    def compute_least_seconds(self) -> tuple[float, float]:
+    def compute_seconds_per_request_and_token(self) -> tuple[float, float]:
         """Returns the shortest average times that the limits allow: (seconds per request, seconds per token).
 
         0 means no limit.
@@ -105,7 +105,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
     def _normalise_endpoint(cls, url: str, entry: ValidationInfo) -> str:
         if not url and entry.data.get("provider") == "openai":
             raise ValueError('missing (only provider = "inspect" does without one)')
-        return base_url(url) if url else url
+        return normalise_base_url(url) if url else url
 
     @field_validator("model")
     @classmethod
@@ -175,9 +175,9 @@ def load(path: Path | None = None) -> dict[str, Model]:
     Each model has the limits of its endpoint. Raises `SettingsError` for an invalid entry. The message names the entry
     but shows none of its values, because somebody may have pasted an API key there.
     """
-    path = path or resource("data", "models.toml")
+    path = path or locate_resource("data", "models.toml")
     try:
-        tree = strict.read_table(path, "models file")
+        tree = strict.read_toml_with_title(path, "models file")
     except FileNotFoundError:
         raise SettingsError(f"no models file {path}") from None
     entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
@@ -227,7 +227,7 @@ def parse_endpoint_limits(path: Path, endpoints: list[Any], known: set[str]) -> 
         entry = dict(entry) if isinstance(entry, dict) else {}
         try:
             url = str(entry.pop("url", ""))
-            url = url if url in known else base_url(url)
+            url = url if url in known else normalise_base_url(url)
             limits = RateLimits.model_validate(entry)
         except ValidationError as error:
             raise SettingsError(f"{where}: {'; '.join(strict.format_validation_faults(error, 'entry'))}") from None

@@ -9,7 +9,7 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN, Prediction
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.ingest.records.tables import read_new_reviews
 from gre_bench.pipeline.importing import parse_row_range
 
@@ -18,7 +18,7 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringLoad:
+class ScoringWorkload:
     """The texts that a measurement scores.
 
     - *papers*: for each paper, its predictions. A prediction is a reply whose log-probability is computed.
@@ -38,7 +38,7 @@ class ScoringLoad:
         return list(dict.fromkeys(text for item in predictions for text in (item.x, item.synopsis, item.reply) if text))
 
 
-def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> ScoringLoad:
+def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> ScoringWorkload:
     """Returns the texts to score for *papers* papers, each with *candidates* candidates and *synopses* synopses.
 
     *file*: a file of judgments; None means the included sample. *rows*: the rows of the file to use, such as ``0:300``.
@@ -46,7 +46,7 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     review, and the second reviews of other papers as those of further candidates. The third reviews of other papers
     serve as synopses. Raises `SettingsError` if the file has too few papers.
     """
-    source, span = file or resource("data", "sample", "reviews.jsonl"), parse_row_range(rows) if rows else None
+    source, span = file or locate_resource("data", "sample", "reviews.jsonl"), parse_row_range(rows) if rows else None
     imported = read_new_reviews(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
     paper_of = {review.review_id: review.paper_id for review in imported.reviews}
     texts: dict[str, list[str]] = {}
@@ -69,11 +69,11 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
             for y in (reviews[0], reviews[-1])
         ])  # fmt: skip
     description = f"{papers} papers × {candidates} candidates × 2 references × {synopses} synopses"
-    return ScoringLoad(chosen, papers * candidates * 2 * synopses, description)
+    return ScoringWorkload(chosen, papers * candidates * 2 * synopses, description)
 
 
-def bench_scoring(
-    weights: Any, load: ScoringLoad, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
+def time_scoring_methods(
+    weights: Any, load: ScoringWorkload, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
     on_round: Callable[[int, str], None],
 ) -> dict[str, Any]:  # fmt: skip
     """Measures how fast each method scores *load* with the evaluation LM *weights*; runs each method *rounds* times.

@@ -56,7 +56,7 @@ class PlannedRequests:
 
 
 @dataclass(slots=True)
-class Bill:
+class RequestBill:
     """The planned requests of a run.
 
     *judge*: the LM that writes judgments; None if a rule writes them. Each planned review adds one request to this LM.
@@ -174,7 +174,7 @@ class ContextFit:
         )
 
 
-def count_papers_that_fit(
+def count_papers_that_fit_contexts(
     settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]
 ) -> Iterator[ContextFit]:
     """For each LM that reads whole papers, yields how many of *papers* fit.
@@ -185,7 +185,7 @@ def count_papers_that_fit(
     readers = [(name, "review") for name in lms.reviewers] + ([(lms.assw, "assw")] if lms.assw else [])
     for name, task in readers:
         text_writer, model = open_lm_text_writer(name, writer_context)
-        chat_of, reply = text_writer.chat_of(task), text_writer.sampling.max_tokens
+        chat_of, reply = text_writer.get_chat_builder(task), text_writer.sampling.max_tokens
         (count, basis), left = choose_token_counter(model), tokens_left_for_prompt(model, reply)
         chats = [chat_of(paper.whole) for paper in papers]
         tokens_of_papers = [count(chat.system + chat.user) for chat in chats]

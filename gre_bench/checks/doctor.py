@@ -30,16 +30,16 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import GreBenchError, LMError, Paused, SettingsError, SourceError, SpanError
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Paper, Prediction
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.settings import FetchSettings, Settings
 from gre_bench.core.terminal import counted
 from gre_bench.http.lm_requests import mask_secrets
 from gre_bench.ingest.openreview.client import Login, OpenReview
-from gre_bench.ingest.openreview.fetching import find_origin, locate_budget_file
+from gre_bench.ingest.openreview.fetching import locate_budget_file, resolve_api_host
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.pipeline.runs.job import Job, list_secrets
-from gre_bench.pipeline.runs.workers import why_no_cluster
+from gre_bench.pipeline.runs.workers import explain_unreachable_ray_cluster
 from gre_bench.pipeline.validation_records import format_gate_decision, predict_verdicts
 from gre_bench.pipeline.year_models import list_named_lms
 from gre_bench.prompts.conditions import split_condition
@@ -55,7 +55,7 @@ MOST_BEHIND_S = 120.0
 MOST_APART_S = 60.0
 """The most seconds that the clock may differ from an endpoint's clock."""
 TORCH_BACKENDS = ("transformers", "gem-smollm2")
-INSTALL = f"pip install gre-bench -c {resource('constraints.txt')}"
+INSTALL = f"pip install gre-bench -c {locate_resource('constraints.txt')}"
 LITTLE_DISK, TOO_LITTLE_DISK = 10 * GIB, GIB
 BYTES_PER_PAIR = 22_000
 """Bytes per pair in an edition's database, with texts and log-probabilities. Measured: 12 kB with 1,800 pairs, 22 kB
@@ -121,7 +121,7 @@ def check_packages(settings: Settings, state: Path) -> Iterator[Finding]:
     if missing:
         yield Finding("packages", "problem", f"not installed: {', '.join(missing)}", INSTALL)
         return
-    tested = dict(line.split("==") for line in resource("constraints.txt").read_text().split() if "==" in line)
+    tested = dict(line.split("==") for line in locate_resource("constraints.txt").read_text().split() if "==" in line)
     # Version 2.13.0+cpu is a build of 2.13.0.
     installed = {
         name: version.partition("+")[0] for name in tested if (version := _get_installed_version(name)) is not None
@@ -214,7 +214,7 @@ def check_database(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("edition", "ok", f"{own.key} can be read{writing}")
 
 
-def check_validation(settings: Settings, state: Path) -> Iterator[Finding]:
+def check_metric_validation_records(settings: Settings, state: Path) -> Iterator[Finding]:
     """Reports which metrics ``gre-bench year`` would leave out, by the validation records on this machine."""
     todo = "release.unvalidated decides; gre-bench study validate makes a record"
     for row in predict_verdicts(settings, state):
@@ -266,21 +266,21 @@ def estimate_bytes_needed(settings: Settings, state: Path) -> int:
     )
 
 
-def check_settings(settings: Settings, state: Path) -> Iterator[Finding]:
+def check_refresh_can_start(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that a refresh with *settings* could start."""
-    from gre_bench.pipeline.refreshing import check_job
+    from gre_bench.pipeline.refreshing import check_job_and_name_candidates
 
-    check_job(Job(settings, state))
+    check_job_and_name_candidates(Job(settings, state))
     yield Finding("settings", "ok", f"edition {settings.edition.edition.key}, {', '.join(settings.scoring.metrics)}")
 
 
 def check_budget_limits(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that each LM has prices if the budget limits money; reports the spending, and which limits are reached."""
     from gre_bench.pipeline.runs.spending import check_budget_models
-    from gre_bench.writing.spend_log import ModelBudget, remaining_budget, spend_log_of, spending_line
+    from gre_bench.writing.spend_log import ModelBudget, format_spending, open_spend_log, remaining_budget
 
     check_budget_models(settings.budget, settings.writing.models)
-    spend_log, key, bounds = spend_log_of(state), settings.edition.edition.key, settings.budget
+    spend_log, key, bounds = open_spend_log(state), settings.edition.edition.key, settings.budget
     for model in _list_named_models(settings):
         ModelBudget(spend_log, key, bounds, model)
     spent, by_model = spend_log.spent_on_all_models(key), spend_log.models(key)
@@ -294,10 +294,10 @@ def check_budget_limits(settings: Settings, state: Path) -> Iterator[Finding]:
     }  # fmt: skip
     over = [f"budget.{name}" for name, value in left.items() if value <= 0]
     if over:
-        reached = f"reached: {', '.join(over)}; spent: {spending_line(spent)}"
+        reached = f"reached: {', '.join(over)}; spent: {format_spending(spent)}"
         yield Finding("budget", "warning", reached, "raise it to go on")
     else:
-        yield Finding("budget", "ok", f"spent: {spending_line(spent)}" if spent.requests else "nothing spent yet")
+        yield Finding("budget", "ok", f"spent: {format_spending(spent)}" if spent.requests else "nothing spent yet")
 
 
 def check_evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -309,11 +309,13 @@ def check_evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
     recipes = [find_recipe(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
         from gre_bench.lm.opening import open_lm
-        from gre_bench.lm.protocol import predict_checked
+        from gre_bench.lm.protocol import compute_checked_span_logprobs
 
         began = time.monotonic()
         lm = open_lm(settings.evaluation_lm)
-        conditional, marginal = predict_checked(lm, [Prediction(LINE, None, LINE), Prediction(None, None, LINE)])
+        conditional, marginal = compute_checked_span_logprobs(
+            lm, [Prediction(LINE, None, LINE), Prediction(None, None, LINE)]
+        )
         if isinstance(conditional, SpanError) or isinstance(marginal, SpanError):
             broken = conditional if isinstance(conditional, SpanError) else marginal
             yield Finding("evaluation LM", "problem", str(broken), "use another model, dtype or engine")
@@ -381,13 +383,13 @@ def check_endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def check_context_fit(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that the edition's papers, or a paper of typical length, fit the context of each LM that reads papers."""
-    from gre_bench.checks.bill import CHARACTERS_A_TOKEN, PAPER_TOKENS, count_papers_that_fit
+    from gre_bench.checks.bill import CHARACTERS_A_TOKEN, PAPER_TOKENS, count_papers_that_fit_contexts
     from gre_bench.pipeline.planning import sampled_papers
 
     store = Store(state, settings.edition.edition)
     papers = [paper for paper in sampled_papers(store) if paper.text] if store.exists else []
     usual = f"a paper of {PAPER_TOKENS:,} tokens"
-    for row in count_papers_that_fit(
+    for row in count_papers_that_fit_contexts(
         settings, Job(settings, state).writer_context,
         papers or [Paper("usual", "", None, "x" * round(PAPER_TOKENS * CHARACTERS_A_TOKEN))],
     ):  # fmt: skip
@@ -453,7 +455,7 @@ def check_prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
 def check_ray_cluster(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that the address of the Ray cluster, if the settings name one, accepts connections."""
     if address := settings.run.ray_address:
-        lacking = why_no_cluster(address, (0.0,))
+        lacking = explain_unreachable_ray_cluster(address, (0.0,))
         yield Finding("ray", "problem" if lacking else "ok", lacking or f"something answers at {address}",
                       "start the cluster (ray start --head) or correct run.ray_address" if lacking else "")  # fmt: skip
 
@@ -524,7 +526,7 @@ def check_openreview(settings: Settings, state: Path) -> Iterator[Finding]:
     else:
         account = "no login"
     try:
-        find_origin(settings)
+        resolve_api_host(settings)
     except SettingsError as error:
         if has_sources:
             yield Finding("OpenReview", "ok", f"{account}; not tried: {error}")
@@ -541,13 +543,13 @@ def _try_login(settings: Settings, state: Path, login: Login, account: str, verd
 
     *account*: a description of the login. *verdict*: the verdict if the request fails.
     """
-    service, venue = find_origin(settings), find_venue_entry(settings.edition.venue, settings.edition.year)
+    service, venue = resolve_api_host(settings), find_venue_entry(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         budget = locate_budget_file(state if state.is_dir() else Path(folder))
         client = OpenReview(service.api, service.host, RequestBudget(budget), login, ONE_TRY)  # type: ignore[arg-type]
         try:
-            count = client.fetch_count(invitation)
+            count = client.fetch_submission_count(invitation)
         except Paused as pause:
             return Finding("OpenReview", "ok", f"{account}; not tried: {pause}")
         except SourceError as error:
@@ -566,9 +568,9 @@ CHECKS: dict[str, Callable[[Settings, Path], Iterator[Finding]]] = {
     "state": check_state_folder,
     "clock": check_system_clock,
     "duckdb": check_database,
-    "validation": check_validation,
+    "validation": check_metric_validation_records,
     "disk": check_disk,
-    "settings": check_settings,
+    "settings": check_refresh_can_start,
     "budget": check_budget_limits,
     "evaluation LM": check_evaluation_lm,
     "learnt from": check_training_overlap,

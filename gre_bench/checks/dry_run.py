@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.catalogs.models import load as load_models
-from gre_bench.checks.bill import Bill, count_papers_that_fit
+from gre_bench.checks.bill import RequestBill, count_papers_that_fit_contexts
 from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Paper, WrittenText
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.importing import set_job_domain
-from gre_bench.pipeline.pair_scoring import group_cases_by_metric, read_due_cases
+from gre_bench.pipeline.pair_scoring import group_cases_by_metric, load_unscored_cases
 from gre_bench.pipeline.planning import sampled_papers
-from gre_bench.pipeline.refreshing import check_job, prepare_scoring
+from gre_bench.pipeline.refreshing import check_job_and_name_candidates, prepare_scoring
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
 from gre_bench.pipeline.validation_records import format_gate_decision, read_verdicts
@@ -42,26 +42,26 @@ def estimate_refresh_cost(job: Job, scratch: Path) -> dict[str, Any]:
     seconds are extrapolated from them. *scratch*: an empty folder for the copy; the caller must delete it. Raises the
     same errors as a refresh.
     """
-    job = set_job_domain(check_job(job))
+    job = set_job_domain(check_job_and_name_candidates(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
     if original.is_readable:
         copy.folder.mkdir(parents=True)
         original.copy.copy_to(copy.file)
-    bill = Bill(list_named_lms(job.settings).judge)
+    bill = RequestBill(list_named_lms(job.settings).judge)
     trial = replace(
         job,
         state=scratch,
-        in_place_of=lambda step, kind: _count_instead_of_writing(step, bill, "reviews" if kind == "review" else kind),
+        in_place_of=lambda step, kind: _make_request_counting_step(step, bill, "reviews" if kind == "review" else kind),
     )
     try:
         with copy.lock("dry run"), record_run(copy, "dry run", job.settings) as progress:
             work = prepare_scoring(copy, trial, steps.sign_metrics, progress)
-            due = read_due_cases(copy, work)
+            due = load_unscored_cases(copy, work)
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
-            seconds, basis = _estimate_seconds(trial, due, work, bill)
+            seconds, basis = _estimate_scoring_seconds(trial, due, work, bill)
             to_buy = bill.rows(load_models(job.settings.writing.models))
             papers = [paper for paper in sampled_papers(copy, job.limit) if paper.text]
-            fit = count_papers_that_fit(job.settings, trial.writer_context, papers)
+            fit = count_papers_that_fit_contexts(job.settings, trial.writer_context, papers)
             signed = [work.signatures[name] for name in job.settings.scoring.metrics if name in work.signatures]
             return {
                 "edition": copy.key,
@@ -87,7 +87,7 @@ def estimate_refresh_cost(job: Job, scratch: Path) -> dict[str, Any]:
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
-def _estimate_seconds(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
+def _estimate_scoring_seconds(job: Job, due: dict[str, Any], work: Any, bill: RequestBill) -> tuple[float, str]:
     """Scores the pairs of a few papers. Returns (seconds to score all *due* pairs, the basis of this estimate).
 
     Pairs that an LM grades are not scored but added to *bill*.
@@ -110,8 +110,8 @@ def _estimate_seconds(job: Job, due: dict[str, Any], work: Any, bill: Bill) -> t
     return round((time.monotonic() - began) * pairs / tried_pairs, 1), f"at the pace of {tried_pairs} pairs tried now"
 
 
-def _count_instead_of_writing(
-    step: Callable[[str, WriterContext, Sequence[Any]], list[WrittenText]], bill: Bill, kind: str
+def _make_request_counting_step(
+    step: Callable[[str, WriterContext, Sequence[Any]], list[WrittenText]], bill: RequestBill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[WrittenText]]:
     """Returns a replacement for *step*, a step that writes texts of the kind *kind*.
 

@@ -31,20 +31,20 @@ from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.openreview.fetching import (
     choose_fetch_run_folder,
-    find_origin,
     is_listing_complete,
-    list_snapshot_items,
+    list_snapshot_notes_and_papers,
     locate_budget_file,
-    sample_papers_of_journal,
+    resolve_api_host,
+    sample_fetched_papers,
 )
 from gre_bench.ingest.openreview.journal import (
     JOURNAL,
-    Journal,
+    FetchJournal,
     find_submissions_lacking_replies,
     open_journal_read_only,
 )
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.records.venues import Venue, find_venue_entry
+from gre_bench.ingest.records.venues import VenueYear, find_venue_entry
 from gre_bench.pipeline.perturbed_reviews import choose_perturbations, find_perturbation_maker, list_harm_degrees
 from gre_bench.pipeline.planning import can_measure_length_effect
 from gre_bench.pipeline.runs.spending import list_exceeded_limits, spend_log
@@ -65,7 +65,7 @@ More = Callable[[int], tuple[list[PlannedRequests], int]]
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns the plan of `plan_ahead`, including the work of validating each metric that has no validation record.
+    """Returns the plan of `plan_fetch_and_refresh`, with the validation of each metric that has no record of one.
 
     The plan's ``verdicts`` say which metrics have a record. A record counts if its metric, evaluation LM and writer
     have the same names; other settings are not compared.
@@ -89,11 +89,13 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
         pairs += sum(can_measure_length_effect(find_recipe(metric)) for metric in new) * references * (references - 1)
         return texts, papers * pairs
 
-    plan = plan_ahead(settings, state, rates, more=validation)
+    plan = plan_fetch_and_refresh(settings, state, rates, more=validation)
     return plan | {"validation": {"metrics": new, "changes": changes}}
 
 
-def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, more: More | None = None) -> dict[str, Any]:
+def plan_fetch_and_refresh(
+    settings: Settings, state: Path, rates: Path | None = None, more: More | None = None
+) -> dict[str, Any]:
     """Returns the estimated work of a fetch and a refresh with *settings*; sends and writes nothing.
 
     - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
@@ -113,7 +115,7 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, more:
     papers, drawn = have["sampled"] or edition.papers, have["sampled"] > 0
     if not drawn and journal is not None and is_listing_complete(journal, venue):
         # Once the journal lists all papers, the sample can be chosen.
-        papers, drawn = len(sample_papers_of_journal(journal, venue, edition).papers), True
+        papers, drawn = len(sample_fetched_papers(journal, venue, edition).papers), True
     fetching = _plan_fetch(settings, state, venue, journal, assumed) if has_host else None
     more_texts, pairs = more(papers) if more else ([], 0)
     texts = [*_plan_written_texts(settings, store, papers, assumed), *more_texts]
@@ -144,7 +146,7 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, more:
 
 
 def _plan_fetch(
-    settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
+    settings: Settings, state: Path, venue: VenueYear, journal: FetchJournal | None, assumed: list[str]
 ) -> dict[str, Any]:
     """Returns the estimated work of a fetch, and adds each assumption to *assumed*.
 
@@ -152,7 +154,7 @@ def _plan_fetch(
     each kind of request to a number. ``seconds`` is the time until the service's limits allow the last request.
     """
     fetch, edition = settings.fetch, settings.edition
-    host = find_origin(settings).host.partition("//")[2]
+    host = resolve_api_host(settings).host.partition("//")[2]
     budget = RequestBudget(locate_budget_file(state))
     requests = {"login": 1}
     if journal is None or not is_listing_complete(journal, venue):
@@ -166,8 +168,8 @@ def _plan_fetch(
         if histories:
             assumed.append("every sampled paper and review was changed late; only for these are versions requested")
     else:
-        sampled = sample_papers_of_journal(journal, venue, edition)
-        due, papers = list_snapshot_items(journal, venue, sampled, fetch.histories)
+        sampled = sample_fetched_papers(journal, venue, edition)
+        due, papers = list_snapshot_notes_and_papers(journal, venue, sampled, fetch.histories)
         requests["notes"] = len(set(find_submissions_lacking_replies(journal)) - journal.forums.keys())
         histories = len(set(due) - journal.histories.keys())
         pdfs = sum(paper_id not in journal.pdfs and stated is not None for paper_id, (_, stated) in papers.items())
@@ -177,19 +179,19 @@ def _plan_fetch(
     if requests.keys() == {"login"}:
         requests = {}
     seconds = {name: budget.compute_wait_s(f"{host} {name}", count) for name, count in requests.items()}
-    limits = {name: _format_limits(budget, f"{host} {name}") for name in requests}
+    limits = {name: _format_known_request_limits(budget, f"{host} {name}") for name in requests}
     first = max((seconds.get(name, 0.0) for name in ("login", "notes")), default=0.0)
     later = max((seconds.get(name, 0.0) for name in ("edits", kind)), default=0.0)
     return {"host": host, "requests": requests, "pdfs": pdfs, "limits": limits, "seconds": max(first, later)}
 
 
-def _format_limits(budget: RequestBudget, kind: str) -> str:
+def _format_known_request_limits(budget: RequestBudget, kind: str) -> str:
     known = budget.allowance(kind).limits
     limits = [f"{item.remaining} of {item.limit} in {item.window_s:.0f} s ({name})" for name, item in known.items()]
     return ", ".join(limits) or "none known"
 
 
-def _count_existing_data(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
+def _count_existing_data(state: Path, venue: VenueYear, store: Store, journal: FetchJournal | None) -> dict[str, Any]:
     """Returns what the folder *state* already has for the edition: counts of records by kind, and paths of snapshots.
 
     *journal*: the log of a fetch that has begun; None if there is none.

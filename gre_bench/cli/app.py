@@ -15,7 +15,7 @@ import typer
 
 from gre_bench.cli import stopping
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.groups import CommandApp, TopLevelCommands
+from gre_bench.cli.commands.groups import CommandApp, TopLevelGroup
 from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import (
@@ -60,7 +60,7 @@ A module contains either a function with the command's name or a group with the 
 """
 
 
-class Program(TopLevelCommands):
+class TopLevelGroupInPanelOrder(TopLevelGroup):
     """The top-level group of commands; ``--help`` lists the commands in the order of `PANELS`."""
 
     def __init__(self, **more: Any) -> None:
@@ -97,7 +97,7 @@ def build_program(names: Collection[str] | None = None) -> CommandApp:
     app = CommandApp(
         "GRE-bench: how well do language models review papers? A candidate's reviews are scored by the information "
         "that they give about human reviews (GEM, in nats). No gold standard is needed.",
-        cls=Program,
+        cls=TopLevelGroupInPanelOrder,
         epilog=EXIT_CODES,
     )
     app.callback()(program)
@@ -148,7 +148,7 @@ def main() -> None:
                 sys.stdout.flush()
     except GreBenchError as error:
         screen.print_error(str(error))
-        sys.exit(exit_code(error))
+        sys.exit(choose_error_exit_code(error))
     except BrokenPipeError:
         # The reader has closed the pipe. Without this, Python would try to write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -169,7 +169,7 @@ def main() -> None:
         stopping.print_stopped_and_exit()
 
 
-def exit_code(error: GreBenchError) -> int:
+def choose_error_exit_code(error: GreBenchError) -> int:
     """Returns the exit code of *error*: 2 if the user must correct something, 3 if a later run may succeed, else 1."""
     if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ChatCost:
     """What chats cost: numbers of replies, and of tokens as the endpoint counted them.
 
     - *unparsable*: the number of replies that could not be read.
@@ -31,11 +31,11 @@ class Cost:
     reply_tokens: int = 0
     hallucinated: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(*(own + more for own, more in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: ChatCost) -> ChatCost:
+        return ChatCost(*(own + more for own, more in zip(astuple(self), astuple(other), strict=True)))
 
 
-FREE = Cost()
+FREE = ChatCost()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ChatOutcome(Generic[T]):
     """
 
     read: T | Problem
-    cost: Cost = FREE
+    cost: ChatCost = FREE
     text: str = ""
 
 

@@ -35,6 +35,6 @@ GENERIC_JUDGMENTS = "\n".join(
 T = TypeVar("T")
 
 
-def pick_other_item(items: Sequence[T], index: int) -> T:
+def pick_item_half_a_list_away(items: Sequence[T], index: int) -> T:
     """Returns the item that is half the length of *items* after *index*; after the last item, the first one follows."""
     return items[(index + max(1, len(items) // 2)) % len(items)]

@@ -78,6 +78,6 @@ def _build_addition_error(point: EntryPoint, why: str) -> SettingsError:
     )
 
 
-def has_additions() -> bool:
+def has_extension_packages() -> bool:
     """Whether an installed package adds to any catalogue."""
     return any(group.startswith("gre_bench.") for group in entry_points().groups)

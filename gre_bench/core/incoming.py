@@ -68,7 +68,7 @@ def current_file_limits() -> FileLimits:
     return _LIMITS.get()
 
 
-class Meter:
+class FileReadMeter:
     """Adds up the memory and time that reading the file *path* takes, and raises `SourceError` at a limit."""
 
     def __init__(self, path: Path):
@@ -103,7 +103,7 @@ def too_slow_error(name: str) -> SourceError:
     return SourceError(f"{name} takes more than {seconds:,g} s to read; split it, or raise inputs.seconds")
 
 
-def check_expansion(name: str, packed: int, unpacked: int) -> None:
+def check_unpacked_size(name: str, packed: int, unpacked: int) -> None:
     """Raises `SourceError` if *unpacked* exceeds both `FREE` and `EXPANSION` times *packed*.
 
     *packed*, *unpacked*: the size in bytes of the file *name* before and after it is unpacked.
@@ -112,11 +112,11 @@ def check_expansion(name: str, packed: int, unpacked: int) -> None:
         raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
 
 
-def open_zip_archive(path: Path, meter: Meter) -> zipfile.ZipFile:
+def open_zip_archive(path: Path, meter: FileReadMeter) -> zipfile.ZipFile:
     """Opens the ZIP archive *path*; raises `SourceError` if its unpacked contents exceed the limits of one file."""
     archive = zipfile.ZipFile(open_regular_file(path))
     size = sum(entry.file_size for entry in archive.infolist())
-    check_expansion(path.name, path.stat().st_size, size)
+    check_unpacked_size(path.name, path.stat().st_size, size)
     meter.count_contents(size)
     return archive
 
@@ -129,7 +129,7 @@ def compute_value_count_bound(text: bytes) -> int:
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def check_depth(text: bytes) -> None:
+def check_json_depth(text: bytes) -> None:
     """Raises ValueError if the JSON *text* is nested more than `DEPTH` levels deep; brackets in quotes do not count.
 
     Removes the innermost level of brackets in a loop, without recursion.
@@ -149,7 +149,7 @@ def open_regular_file(path: Path) -> io.FileIO:
     Raises FileNotFoundError if there is no such file. Raises `SourceError` for a folder, a device or a pipe, or if the
     name is not UTF-8.
     """
-    check_name(path)
+    check_file_name_is_utf8(path)
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     kind = os.fstat(handle).st_mode
     if stat.S_ISREG(kind):
@@ -158,7 +158,7 @@ def open_regular_file(path: Path) -> io.FileIO:
     raise build_missing_file_error(path)
 
 
-def check_name(path: Path) -> None:
+def check_file_name_is_utf8(path: Path) -> None:
     """Raises `SourceError` if the name of *path* is not UTF-8, because no report could print it."""
     try:
         str(path).encode()
@@ -207,7 +207,7 @@ def iterate_lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, byt
     *kept*: whether the caller keeps all lines. If so, ``inputs.memory`` limits their total, otherwise each single line.
     Raises `SourceError` if the file is missing or damaged, or exceeds a limit.
     """
-    meter, offset, number = Meter(path), 0, 0
+    meter, offset, number = FileReadMeter(path), 0, 0
     try:
         with open_decompressed(path) as file:
             while line := file.readline(LONGEST_ROW + 1):
@@ -215,7 +215,9 @@ def iterate_lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, byt
                 if len(line) > LONGEST_ROW:
                     raise SourceError(f"{path.name}: line {number} is longer than {LONGEST_ROW // 2**20} MiB")
                 if line.strip():
-                    (meter if kept else Meter(path)).count_contents(len(line), compute_value_count_bound(line), 1)
+                    (meter if kept else FileReadMeter(path)).count_contents(
+                        len(line), compute_value_count_bound(line), 1
+                    )
                     yield number, offset, line
                 offset += len(line)
     except (OSError, EOFError, zlib.error) as error:
@@ -227,7 +229,7 @@ class _MeteredFile(io.RawIOBase):
 
     def __init__(self, path: Path, file: BinaryIO):
         super().__init__()
-        self._file, self._meter = file, Meter(path)
+        self._file, self._meter = file, FileReadMeter(path)
         packed = path.suffix == ".gz" or os.pread(file.fileno(), 2, 0) == b"\x1f\x8b"
         self._packed = os.fstat(file.fileno()).st_size if packed else 0
         self._source = gzip.GzipFile(fileobj=io.BufferedReader(file)) if self._packed else file  # pyrefly: ignore
@@ -247,7 +249,7 @@ class _MeteredFile(io.RawIOBase):
         count = self._source.readinto(buffer) or 0  # pyrefly: ignore
         self._count += count
         if self._packed:
-            check_expansion(self._meter.name, self._packed, self._count)
+            check_unpacked_size(self._meter.name, self._packed, self._count)
         return count
 
     def close(self) -> None:

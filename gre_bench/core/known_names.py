@@ -50,7 +50,7 @@ def format_name_list(names: Iterable[str], most: int = SHOWN) -> str:
     return (", ".join(names[:most]) or "none yet") + more
 
 
-def resolve_name(name: str, known: Iterable[str], subject: str) -> str:
+def require_known_name(name: str, known: Iterable[str], subject: str) -> str:
     """Returns the result of `find_matching_name`.
 
     If no known name matches, raises `SettingsError`, whose message begins with *subject*.

@@ -115,7 +115,9 @@ def sort_metric_names(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
 
 
-def find_specific_signature(signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]) -> str | None:
+def find_specific_form_signature_id(
+    signature: Mapping[str, Any], signatures: Sequence[Mapping[str, Any]]
+) -> str | None:
     """Returns the id of the signature of the specific form of a metric; None if *signatures* has no such signature.
 
     *signature*: the metric's own signature. The signature of its specific form differs from it only in *metric* (see

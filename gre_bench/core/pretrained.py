@@ -25,10 +25,10 @@ from pydantic import Field
 
 from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.whole_files import sha256
 
-FILE = resource("data", "pretrained.toml")
+FILE = locate_resource("data", "pretrained.toml")
 
 Kind = Literal["lm", "embedder"]
 KINDS = {"lm": "evaluation LM", "embedder": "embedder"}
@@ -38,7 +38,7 @@ SETTINGS = {"lm": "evaluation_lm.folder", "embedder": "embedder.folder"}
 _SHA256 = r"^[0-9a-f]{64}$"
 
 
-class Pretrained(strict.NamedEntry, frozen=True):
+class PretrainedModel(strict.NamedEntry, frozen=True):
     """A pretrained model and the Python wheel that contains it. Sizes are in bytes.
 
     *conversion*: how the extracted file is converted to the model.
@@ -69,12 +69,12 @@ class Pretrained(strict.NamedEntry, frozen=True):
         return f"gre-bench models get {self.name}"
 
 
-def load_pretrained_models() -> dict[str, Pretrained]:
+def load_pretrained_models() -> dict[str, PretrainedModel]:
     """Returns name → pretrained model; raises `SettingsError` for an invalid entry of `FILE`."""
     return _read_pretrained_entries(FILE)
 
 
-def find_pretrained_model(name: str) -> Pretrained:
+def find_pretrained_model(name: str) -> PretrainedModel:
     """Returns the pretrained model *name*; for an unknown name, raises `SettingsError` with a hint."""
     known = load_pretrained_models()
     if name not in known:
@@ -90,8 +90,8 @@ def find_pretrained_model(name: str) -> Pretrained:
 
 
 @lru_cache(maxsize=8)
-def _read_pretrained_entries(path: Path) -> dict[str, Pretrained]:
-    return strict.read_entries(path, "file of pretrained models", "model", Pretrained)
+def _read_pretrained_entries(path: Path) -> dict[str, PretrainedModel]:
+    return strict.read_toml_entries(path, "file of pretrained models", "model", PretrainedModel)
 
 
 VARIABLE = "GRE_BENCH_MODELS"
@@ -147,7 +147,7 @@ def cache_folder() -> Path:
     return Path(home, *(("Library", "Caches") if sys.platform == "darwin" else (".cache",)), "gre-bench", "models")
 
 
-def cached_model(entry: Pretrained) -> CachedModel | None:
+def find_cached_model(entry: PretrainedModel) -> CachedModel | None:
     """Returns the cached model of *entry*; None if it was not fetched.
 
     Raises `LMError` if the cached model is incomplete, or was not made from the file that the entry states.
@@ -166,7 +166,7 @@ def cached_model(entry: Pretrained) -> CachedModel | None:
     return CachedModel(folder, made[2], files)
 
 
-def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
+def write_sums(entry: PretrainedModel, folder: Path, digest: str) -> None:
     """Writes the file `SUMS` of the model *entry* in *folder*, in the format of ``sha256sum -c``.
 
     *digest*: the model's digest in signatures, written into the first line.
@@ -211,7 +211,7 @@ def parse_hub_name(name: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
-def name_of_model(folder: Path) -> str:
+def get_model_name_for_signature(folder: Path) -> str:
     """Returns the name that signatures use for the model in *folder*.
 
     This is ``OWNER/NAME@COMMIT`` for a folder in the cache of the Hub, or else the folder's name.
@@ -238,7 +238,7 @@ def _find_cached_hub_folder(name: str, repository: str, commit: str) -> Path:
         ) from None
 
 
-def find_pretrained_by_folder(folder: Path) -> Pretrained | None:
+def find_pretrained_by_folder(folder: Path) -> PretrainedModel | None:
     """Returns the pretrained model with the name *folder*; None if *folder* is not such a name but, say, a path.
 
     *folder*: a result of `resolve_model_ref`.
@@ -262,7 +262,7 @@ def locate_model(folder: Path, kind: Kind) -> Path:
     if entry.kind != kind:
         problem = f"{entry.name} is an {KINDS[entry.kind]}, not an {KINDS[kind]}"
         raise LMError(f"{problem}; it belongs into {SETTINGS[entry.kind]}")
-    model = cached_model(entry)
+    model = find_cached_model(entry)
     if model is None:
         raise LMError(
             f"{KINDS[kind]} {entry.name} is not on this machine ({cache_folder()}); run: {entry.fetch_command}"
@@ -275,7 +275,7 @@ def locate_model(folder: Path, kind: Kind) -> Path:
 def check_model_unchanged(folder: Path, digest: str) -> None:
     """Raises `LMError` if *folder* is a cached model whose recorded digest differs from the newly computed *digest*."""
     entry = load_pretrained_models().get(folder.name) if folder.parent == cache_folder() else None
-    model = cached_model(entry) if entry else None
+    model = find_cached_model(entry) if entry else None
     if entry and model and model.digest != digest:
         raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.fetch_command}")
 

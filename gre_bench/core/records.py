@@ -59,7 +59,7 @@ class Edition:
         return f'edition.venue="{self.venue}"', f"edition.year={self.year}", f'edition.sample="{self.sample}"'
 
 
-def edition_of(key: str) -> Edition:
+def parse_edition_key(key: str) -> Edition:
     """Returns the edition with the name *key*; ``ICLR-2025-main`` and ``ICLR-2025`` are the same edition.
 
     The sample is ``main`` if the name states none. Raises `SettingsError` for a name of another form.
@@ -202,7 +202,7 @@ class Signature:
         return _compute_signature_id(self)
 
     @property
-    def validated_as(self) -> Signature:
+    def validation_signature(self) -> Signature:
         """This signature without the parts that only affect rounding; signatures that are then equal share validations.
 
         Left out are the precision of the evaluation LM's weights and the end of *engine_version*: how the work was
@@ -212,7 +212,7 @@ class Signature:
         return self if self.evaluation_lm == "none" else replace(self, dtype="any", engine_version=engine)
 
 
-def signature_of(row: Mapping[str, Any]) -> Signature:
+def build_signature_from_row(row: Mapping[str, Any]) -> Signature:
     """Returns the signature in *row*, a database row with a column for each of the signature's fields."""
     fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
     fields["chance"] = row.get("chance") or "none"

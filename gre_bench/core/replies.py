@@ -96,7 +96,7 @@ def parse_assw(text: str) -> tuple[list[str], list[str]]:
     return strengths, weaknesses
 
 
-def repeats_itself(text: str) -> bool:
+def ends_in_loop(text: str) -> bool:
     """Whether *text* ends in a loop: one passage repeated many times, as a small LM with greedy decoding may write.
 
     The loop has at least `TIMES` repetitions and `LOOP` characters. Its first and last passage may be incomplete.
@@ -242,6 +242,6 @@ def parse_rating(value: object) -> float | None:
     return parse_number(match[1])
 
 
-def number_continues(after: str) -> bool:
+def text_continues_number(after: str) -> bool:
     """Whether the number before the text *after* is only a part of a decimal, percentage, range, fraction or list."""
     return _GOES_ON.match(after) is not None

@@ -12,7 +12,7 @@ PAPERS = "papers"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
+def locate_resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
     """Returns the path of a file or folder that comes with the program, in a checkout or an installation."""
     return _resolve_package_folder(PACKAGE, name).joinpath(*parts)
 
@@ -29,7 +29,7 @@ def load_patterns(name: str) -> dict[str, Any]:
     """
     import tomllib
 
-    tree = tomllib.loads(resource("data", "rules", f"{name}.toml").read_text("utf-8"))
+    tree = tomllib.loads(locate_resource("data", "rules", f"{name}.toml").read_text("utf-8"))
 
     def fill_in_parts(value: Any) -> Any:
         if isinstance(value, str):
@@ -44,14 +44,14 @@ def load_patterns(name: str) -> dict[str, Any]:
 @cache
 def load_word_lists() -> dict[str, list[str]]:
     """Returns the lists of ``data/rules/words.txt``: name → words."""
-    text = re.sub("(?m)^#.*", "", resource("data", "rules", "words.txt").read_text("utf-8"))
+    text = re.sub("(?m)^#.*", "", locate_resource("data", "rules", "words.txt").read_text("utf-8"))
     blocks = (block.partition("]\n") for block in text.split("[")[1:])
     return {name: words.split() for name, _, words in blocks}
 
 
 def list_settings_names() -> list[str]:
     """Returns the names of the settings files in ``deployments/``, such as ``demo`` and ``papers/004_board``."""
-    folder = resource("deployments")
+    folder = locate_resource("deployments")
     return [path.relative_to(folder).with_suffix("").as_posix()
             for pattern in ("*.toml", f"{PAPERS}/*.toml") for path in sorted(folder.glob(pattern))]  # fmt: skip
 
@@ -63,5 +63,5 @@ def find_settings_file(given: Path) -> Path:
     """
     if given.is_file() or given.parent not in (Path(), Path(PAPERS)):
         return given
-    named = resource("deployments", *given.parent.parts, f"{given.name.removesuffix('.toml')}.toml")
+    named = locate_resource("deployments", *given.parent.parts, f"{given.name.removesuffix('.toml')}.toml")
     return named if named.is_file() else given

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
 """The metrics of a roster that does not name any."""
@@ -57,20 +57,20 @@ class Roster(BaseModel, frozen=True, extra="forbid", defer_build=True):
 
 
 def list_roster_names() -> list[str]:
-    return sorted(path.stem for path in resource("data", "rosters").glob("*.toml"))
+    return sorted(path.stem for path in locate_resource("data", "rosters").glob("*.toml"))
 
 
 def find_roster_file(name: str, beside: Path) -> Path:
     """Returns the file of the roster *name*: a shipped roster, or a path ``*.toml`` relative to the folder *beside*."""
-    return beside / name if name.endswith(".toml") else resource("data", "rosters", f"{name}.toml")
+    return beside / name if name.endswith(".toml") else locate_resource("data", "rosters", f"{name}.toml")
 
 
 def load_roster_tree(file: Path) -> dict[str, Any]:
     """Returns group → setting → value of the roster *file*; raises `SettingsError` if it is missing or invalid."""
     try:
-        roster = Roster.model_validate(strict.read_table(file, "roster"))
+        roster = Roster.model_validate(strict.read_toml_with_title(file, "roster"))
     except FileNotFoundError:
-        name = file.stem if file.parent == resource("data", "rosters") else file
+        name = file.stem if file.parent == locate_resource("data", "rosters") else file
         known = ", ".join(list_roster_names())
         raise SettingsError(f"no roster {name}; name one of {known}, or a file of your own, NAME.toml") from None
     except ValidationError as error:

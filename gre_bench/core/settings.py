@@ -23,7 +23,7 @@ from gre_bench.core.pretrained import resolve_model_ref
 from gre_bench.core.records import NAME, Edition
 from gre_bench.core.resources import find_settings_file, list_settings_names
 from gre_bench.core.rosters import find_roster_file, load_roster_tree, merge_settings
-from gre_bench.core.urls import base_url
+from gre_bench.core.urls import normalise_base_url
 
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
 """The settings (group, setting) whose value is a path or the name of a pretrained model."""
@@ -114,7 +114,7 @@ class EditionSettings(_SettingsGroup, frozen=True):
         return self
 
     @property
-    def fewest_reviews(self) -> int:
+    def effective_min_reviews(self) -> int:
         return self.min_reviews or (3 if self.references == "all" else self.references + 1)
 
     @property
@@ -126,7 +126,7 @@ class EditionSettings(_SettingsGroup, frozen=True):
         """
         if self.references != "all":
             return self.references
-        return 0 if self.fewest_reviews == 1 else 3
+        return 0 if self.effective_min_reviews == 1 else 3
 
     def estimate_pairs_per_paper(self, others: int) -> int:
         """Returns the likely number of pairs per paper and metric.
@@ -191,7 +191,7 @@ class FetchSettings(_SettingsGroup, frozen=True):
     @field_validator("host")
     @classmethod
     def _check_host(cls, host: str | None) -> str | None:
-        return None if host is None else base_url(host)
+        return None if host is None else normalise_base_url(host)
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -252,7 +252,7 @@ class EvaluationLMSettings(_SettingsGroup, frozen=True):
     @field_validator("endpoint")
     @classmethod
     def _check_endpoint(cls, endpoint: str) -> str:
-        return base_url(endpoint)
+        return normalise_base_url(endpoint)
 
     @property
     def runs_in_server(self) -> bool:
@@ -513,19 +513,19 @@ def _drop_unknown_settings(group: str, values: Any) -> Any:
 
 def load_budget_settings(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
     tree = {"budget": given.model_dump(exclude_unset=True)}
-    return _override_one_group(tree, overrides, "limits", "budget.usd=5").budget
+    return _parse_settings_of_one_group(tree, overrides, "limits", "budget.usd=5").budget
 
 
 def load_query_settings(overrides: tuple[str, ...]) -> QuerySettings:
-    return _override_one_group({}, overrides, "limits", "query.seconds=600").query
+    return _parse_settings_of_one_group({}, overrides, "limits", "query.seconds=600").query
 
 
 def load_import_limit_settings(overrides: tuple[str, ...]) -> ImportLimitSettings:
-    return _override_one_group({}, overrides, "limits", "inputs.memory=8000").inputs
+    return _parse_settings_of_one_group({}, overrides, "limits", "inputs.memory=8000").inputs
 
 
 def load_evaluation_lm_settings(overrides: tuple[str, ...]) -> EvaluationLMSettings:
-    return _override_one_group({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
+    return _parse_settings_of_one_group({}, overrides, "the LM", "evaluation_lm.dtype=bfloat16").evaluation_lm
 
 
 def parse_settings(tree: dict[str, Any], origin: str = "settings") -> Settings:
@@ -568,7 +568,7 @@ def _load_roster_with_absolute_paths(name: str, beside: Path) -> dict[str, Any]:
     return _make_paths_absolute(load_roster_tree(file), file.parent)
 
 
-def _override_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
+def _parse_settings_of_one_group(tree: dict[str, Any], overrides: tuple[str, ...], what: str, example: str) -> Settings:
     """Returns the settings in *tree*, changed by *overrides*, which must belong to the same group as *example*.
 
     *what*: what the error message calls the settings of that group.

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.incoming import check_depth, read_text
+from gre_bench.core.incoming import check_json_depth, read_text
 
 TOMLDecodeError = tomllib.TOMLDecodeError
 
 
 class NamedEntry(BaseModel, frozen=True, extra="forbid", defer_build=True):
-    """An entry of a TOML file, identified by its *name*; the base class for `read_entries`."""
+    """An entry of a TOML file, identified by its *name*; the base class for `read_toml_entries`."""
 
     name: str
 
@@ -29,7 +29,7 @@ def load_json(text: str | bytes) -> Any:
 
     Raises `ValueError` for invalid JSON, deep nesting, or a duplicate key (RFC 8259).
     """
-    check_depth(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+    check_json_depth(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     return json.loads(text, object_pairs_hook=_reject_duplicate_keys)
 
 
@@ -53,7 +53,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     return load_toml(read_text(path))
 
 
-def read_table(path: Path, title: str) -> dict[str, Any]:
+def read_toml_with_title(path: Path, title: str) -> dict[str, Any]:
     """Returns the table of the TOML file *path*. *title*: what error messages call the file, such as ``claims file``.
 
     Raises FileNotFoundError if the file is missing, and `SettingsError` if it cannot be read.
@@ -66,7 +66,7 @@ def read_table(path: Path, title: str) -> dict[str, Any]:
         raise SettingsError(f"{title} {path} cannot be read: {error}") from None
 
 
-def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool = False) -> dict[str, Kind]:
+def read_toml_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool = False) -> dict[str, Kind]:
     """Returns name → entry for the tables ``[[key]]`` of the TOML file *path*.
 
     *title*: what error messages call the file. *named*: whether the message about an invalid entry states the entry's
@@ -74,7 +74,7 @@ def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool
     entry is invalid, or if two entries have the same name.
     """
     try:
-        tree = read_table(path, title)
+        tree = read_toml_with_title(path, title)
     except FileNotFoundError as error:
         raise SettingsError(f"{title} {path} cannot be read: {error}") from None
     listed = tree.pop(key, None)

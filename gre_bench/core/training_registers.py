@@ -25,13 +25,13 @@ from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import open_regular_file, read_bytes
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 
 FILE = "learnt_from.txt"
 INCLUDED = {
-    "cache-ngram-3": resource("data", "evaluation_lm", "cache-ngram-3"),
-    "gem-smollm2-2": resource("data", "evaluation_lm", "gem-smollm2-2"),
-    "rule-judgments-4": resource("data", "judgments"),
+    "cache-ngram-3": locate_resource("data", "evaluation_lm", "cache-ngram-3"),
+    "gem-smollm2-2": locate_resource("data", "evaluation_lm", "gem-smollm2-2"),
+    "rule-judgments-4": locate_resource("data", "judgments"),
 }
 """Name of an artefact that comes with the program → its folder."""
 WEIGHTS = ("*.safetensors", "weights.tsv")
@@ -95,7 +95,7 @@ def read_register(folder: Path, name: str) -> Register:
             (file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_list_weight_files(folder))
         )
     except OSError:
-        return _make_unknown_register(name, f"no {FILE} beside its weights says what it was learnt from")
+        return _make_unusable_register(name, f"no {FILE} beside its weights says what it was learnt from")
     return _read_register_file(folder, name, stamp)
 
 
@@ -123,13 +123,13 @@ def _read_register_file(folder: Path, name: str, _: object) -> Register:
         if not all(map(_LINE.fullmatch, lines)):
             raise ValueError
         if entries - kept != {f"artefact {_digest_weight_files(folder)}"}:
-            return _make_unknown_register(name, f"its {FILE} is that of other weights")
+            return _make_unusable_register(name, f"its {FILE} is that of other weights")
     except (OSError, ValueError, SourceError):
-        return _make_unknown_register(name, f"its {FILE} is damaged: restore it")
+        return _make_unusable_register(name, f"its {FILE} is damaged: restore it")
     return Register(name, kept, seal)
 
 
-def _make_unknown_register(name: str, why: str) -> Register:
+def _make_unusable_register(name: str, why: str) -> Register:
     return Register(name, None, None, f"it is unknown what {name} was learnt from: {why}")
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 _ACCOUNT = re.compile(r"(?<=://)[^/\s]*@")
 
 
-def base_url(url: str) -> str:
+def normalise_base_url(url: str) -> str:
     """Returns *url* without a final slash.
 
     Raises `ValueError` if *url* is not an http(s) URL, or contains a user, a password, a query or a fragment. The
@@ -28,6 +28,6 @@ def base_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def redact_accounts(text: str) -> str:
+def redact_url_credentials(text: str) -> str:
     """Returns *text* with the user and password of each URL replaced by ``[account]``."""
     return _ACCOUNT.sub("[account]@", text)

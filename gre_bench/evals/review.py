@@ -28,9 +28,9 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Candidate, Paper, Sampling
-from gre_bench.ingest.records.inspect_logs import read_output, sample_paper_id, stop_reason_of
-from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
-from gre_bench.metrics.scoring import MetricWork
+from gre_bench.ingest.records.inspect_logs import extract_review_from_output, get_paper_id_of_sample, get_stop_reason
+from gre_bench.metrics.cases import ReviewWithJudgments, SampledPaper, plan_edition_pairs
+from gre_bench.metrics.scoring import MetricCases
 from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.own_reviews import find_judgments_writers, find_pilot_limit, format_rule_edition_command
 from gre_bench.pipeline.pair_scoring import read_known_spans
@@ -38,7 +38,7 @@ from gre_bench.pipeline.planning import load_sample_entries, sampled_papers
 from gre_bench.pipeline.runs.job import Job, read_last_settings
 from gre_bench.prompts.library import load
 from gre_bench.stats.intervals import clustered_error
-from gre_bench.store import ReadCopy, Store, missing_edition_error
+from gre_bench.store import ReadersCopyStore, Store, missing_edition_error
 from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.writing.lm_writer import build_paper_chat
@@ -70,7 +70,7 @@ class SingleReviewScorer:
     """Scores single reviews as the board of *edition* does. Use `open_board` to make one."""
 
     def __init__(self, state: Path, edition: str):
-        self._store = store = ReadCopy(state, edition)
+        self._store = store = ReadersCopyStore(state, edition)
         self.key = store.key
         self._job = job = set_job_domain(Job(read_last_settings(store), state))
         current = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
@@ -124,9 +124,9 @@ class SingleReviewScorer:
                 return ReviewScore(problem=written.outcome, detail=written.detail)
             return self._score_judgments(metric, entry, review, written.text)
 
-    def _score_judgments(self, metric: str, entry: Entry, review: str, judgments: str) -> ReviewScore:
-        response = Response(f"{entry.paper.paper_id}:{REVIEWER}", review, {self._writer: judgments})
-        planned_pairs = plan_entry_pairs(
+    def _score_judgments(self, metric: str, entry: SampledPaper, review: str, judgments: str) -> ReviewScore:
+        response = ReviewWithJudgments(f"{entry.paper.paper_id}:{REVIEWER}", review, {self._writer: judgments})
+        planned_pairs = plan_edition_pairs(
             [replace(entry, responses={REVIEWER: response})],
             [Candidate(REVIEWER, "model")],
             find_recipe(metric),
@@ -138,7 +138,7 @@ class SingleReviewScorer:
         problem, detail = (lacking.reason or "", lacking.detail or "") if lacking else ("", "")
         if not cases:
             return ReviewScore({}, problem, detail, judgments)
-        works = [MetricWork(metric, self.signatures[metric].signature_id, cases)]
+        works = [MetricCases(metric, self.signatures[metric].signature_id, cases)]
         known = read_known_spans(self._store, self._scoring, self._lm.lm_id, works)
         tools = self._job.backends
         scores = steps.score_papers(entry.paper.paper_id, tools, self._scoring, works, known).scores
@@ -223,10 +223,10 @@ def _make_scorer(name: str, edition: str, state: str) -> Scorer:
             raise PrerequisiteError(f"the board of {board.key} has no {name}; it has {', '.join(board.metrics)}")
 
     async def score(state: TaskState, target: Target) -> Score:
-        review, problem = read_output(state.output.completion, stop_reason_of(state.output))
+        review, problem = extract_review_from_output(state.output.completion, get_stop_reason(state.output))
         if review is None:
             return Score.unscored(reason=problem, explanation=f"the output is {problem}")
-        paper_id = sample_paper_id(state.sample_id, state.metadata)
+        paper_id = get_paper_id_of_sample(state.sample_id, state.metadata)
         scored = await anyio.to_thread.run_sync(board.score, name, paper_id, review)
         return _build_inspect_score(scored, board.signatures[name].signature_id)
 

@@ -246,7 +246,7 @@ def parse_yes_or_no(text: str) -> bool:
     return yes
 
 
-def parse_choice(text: str) -> int:
+def parse_preferred_text_index(text: str) -> int:
     """Returns which of two texts the reply *text* prefers: 0 for the first text, 1 for the second.
 
     ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; "one" or "two" elsewhere in a longer

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import ReplyError, SettingsError
 from gre_bench.core.records import Chat, digest
-from gre_bench.core.replies import repeats_itself
+from gre_bench.core.replies import ends_in_loop
 from gre_bench.examiners.templates import TEMPLATES, Template
 from gre_bench.prompts.library import fill_prompt, load
 
@@ -160,7 +160,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         return f"{self.name}#{digest([self.model_dump(mode='json'), digest_prompts(self)])[:12]}"
 
 
-def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
+def parse_examiner(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
     """Returns the examiner with the settings *tree*. *origin*: where the settings come from, for error messages.
 
     Raises `SettingsError` if a setting is unknown or invalid, or if a combination is refused.
@@ -289,6 +289,6 @@ def find_instruction_faults(instructions: str) -> list[str]:
         faults.append(f'{stray} stray "Answer:"')
     if field := _FIELD.search(instructions):
         faults.append(f"a field {field[0]} is left in the text")
-    if repeats_itself(instructions):
+    if ends_in_loop(instructions):
         faults.append("it ends in a loop")
     return faults if re.search(r"[^\W\d_]", instructions) else ["there is no text"]

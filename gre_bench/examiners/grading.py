@@ -38,7 +38,7 @@ from typing import TypeVar
 import numpy as np
 
 from gre_bench.core import asking
-from gre_bench.core.asking import FREE, ChatOutcome, Cost
+from gre_bench.core.asking import FREE, ChatCost, ChatOutcome
 from gre_bench.core.errors import ReplyError, SettingsError, SpanError
 from gre_bench.core.records import (
     Case,
@@ -65,7 +65,7 @@ from gre_bench.examiners.examiner import (
     build_redundant_text_filter_chat,
 )
 from gre_bench.examiners.templates import Scale
-from gre_bench.lm.protocol import ChatLM, predict_checked
+from gre_bench.lm.protocol import ChatLM, compute_checked_span_logprobs
 
 TOP_P = 0.1
 """The top-p of all requests (Kim et al. 2023, §5.1)."""
@@ -97,7 +97,7 @@ class Grade:
     rationales: dict[str, str] = field(default_factory=dict)
     filtered: bool = False
     mass: dict[str, float] = field(default_factory=dict)
-    cost: Cost = FREE
+    cost: ChatCost = FREE
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.problem is None):
@@ -112,7 +112,9 @@ class WeightedScore:
     mass: float
 
 
-def weigh_by_logprobs(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> WeightedScore:
+def compute_logprob_weighted_score(
+    logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised"
+) -> WeightedScore:
     """Returns Σ p(s)·s over *scores*, divided by Σ p(s) if *mass* is ``normalised``.
 
     *logprobs*: the log-probability of each score, in nats. The largest of them is subtracted first, because the total
@@ -130,7 +132,7 @@ def weigh_by_logprobs(logprobs: Sequence[float], scores: Sequence[float], mass: 
     return WeightedScore(mean if mass == "normalised" else total * mean, total)
 
 
-def mean_of_samples(samples: Sequence[float]) -> float:
+def average_sampled_scores(samples: Sequence[float]) -> float:
     """Returns Σ g(s)·s over the scores s of several replies to the same chat; g(s) is the share of s in *samples*."""
     shares = {score: count / len(samples) for score, count in Counter(samples).items()}
     return math.fsum(share * score for score, share in shares.items())
@@ -170,7 +172,7 @@ def ask_and_parse(
     """
 
     def parse_reply(reply: Completion) -> ChatOutcome[T]:
-        cost = Cost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
+        cost = ChatCost(int(reply.text is not None), 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
         if reply.outcome not in ("ok", "cut") or not reply.text:
             return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
         text, _ = without_thinking(reply.text)
@@ -212,7 +214,7 @@ def grade_by_replies(
             return answers.parse_aspect_scores(text, form.scale, form.aspects, repeats=form.repeats)
         return {"": answers.score(text, form.scale)}
 
-    results, due = filter_redundant_items(examiner, items, asker, base)
+    results, due = grade_redundant_items(examiner, items, asker, base)
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
     by_sampling = [
         ask_and_parse(asker, all_chats, sampling, parse_scores) for sampling in list_sampling_settings(examiner, base)
@@ -224,9 +226,9 @@ def grade_by_replies(
     return [results[index] for index in range(len(items))]
 
 
-def filter_redundant_items(
+def grade_redundant_items(
     examiner: Examiner, items: Sequence[GradingItem], asker: Writer, base: Sampling | None = None
-) -> tuple[dict[int, Grade], dict[int, Cost]]:
+) -> tuple[dict[int, Grade], dict[int, ChatCost]]:
     """Asks the LM *asker* which *items* are redundant; without a filter, none is.
 
     Returns two dicts: index → grade of each redundant item (or item whose chat failed), and index → cost of the chat
@@ -256,7 +258,7 @@ def grade_filtered_item(examiner: Examiner, item: GradingItem, verdict: ChatOutc
 
 
 def _grade_from_outcomes(
-    examiner: Examiner, item: GradingItem, outcomes: list[list[ChatOutcome[dict[str, float]]]], filter_cost: Cost
+    examiner: Examiner, item: GradingItem, outcomes: list[list[ChatOutcome[dict[str, float]]]], filter_cost: ChatCost
 ) -> Grade:
     """Returns the grade of *item*. *outcomes*: for each aspect, the outcomes of its samples (replies to the same chat).
 
@@ -274,7 +276,7 @@ def _grade_from_outcomes(
             message = f"{aspect}: {problem.message}" if aspect else problem.message
             return Grade(item.item_id, None, replace(problem, message=message), cost=cost)
         for name in read[0]:
-            parts[name or aspect or "overall"] = mean_of_samples([scores[name] for scores in read])
+            parts[name or aspect or "overall"] = average_sampled_scores([scores[name] for scores in read])
         if examiner.form.rationale and (why := answers.extract_rationale(samples[0].text)):
             reasons[aspect or "overall"] = why
     return Grade(item.item_id, fmean(parts.values()), None, parts, reasons, cost=cost)
@@ -374,7 +376,7 @@ def grade_by_endpoint(
     `SettingsError` if the template asks for anything but one of the declared scores.
     """
     scale, mass = _require_declared_scale(examiner), examiner.mass or "normalised"
-    grades, due = filter_redundant_items(examiner, items, writer, base)
+    grades, due = grade_redundant_items(examiner, items, writer, base)
     all_chats = [chat for index in due for chat in build_grading_chats(examiner, items[index])]
     [sampling] = list_sampling_settings(examiner, base)
     outcomes = iter(
@@ -410,7 +412,11 @@ def _compute_reply_logprobs(questions: Sequence[Question], lm: ChatLM) -> list[l
         due.append(question)
         if index < len(questions) and sum(len(replies) for _, replies in due) < TOGETHER:
             continue
-        spans = iter(predict_checked(lm, [replace(chat, reply=reply) for chat, replies in due for reply in replies]))
+        spans = iter(
+            compute_checked_span_logprobs(
+                lm, [replace(chat, reply=reply) for chat, replies in due for reply in replies]
+            )
+        )
         for chat, replies in due:
             mine = [next(spans) for _ in replies]
             error = next((span for span in mine if isinstance(span, SpanError)), None)
@@ -428,13 +434,13 @@ def _grade_from_logprobs(examiner: Examiner, item: GradingItem, answers: list[li
     for name, logprobs in zip(_list_aspect_names(examiner), answers, strict=True):
         if isinstance(logprobs, Problem):
             return Grade(item.item_id, None, replace(logprobs, message=f"{name}: {logprobs.message}"))
-        seen[name] = weigh_by_logprobs(logprobs, scale.values, examiner.mass or "normalised")
+        seen[name] = compute_logprob_weighted_score(logprobs, scale.values, examiner.mass or "normalised")
         if examiner.aggregation != "logprob":
             seen[name] = replace(seen[name], score=scale.values[logprobs.index(max(logprobs))])
     return _grade_from_weighted_scores(item, seen)
 
 
-def _grade_from_weighted_scores(item: GradingItem, seen: Mapping[str, WeightedScore], cost: Cost = FREE) -> Grade:
+def _grade_from_weighted_scores(item: GradingItem, seen: Mapping[str, WeightedScore], cost: ChatCost = FREE) -> Grade:
     parts = {name: each.score for name, each in seen.items()}
     mass = {name: each.mass for name, each in seen.items()}
     return Grade(item.item_id, fmean(parts.values()), None, parts, mass=mass, cost=cost)

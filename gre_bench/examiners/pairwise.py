@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.core.asking import FREE, Cost
+from gre_bench.core.asking import FREE, ChatCost
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, Problem, Sampling, Writer
 from gre_bench.examiners import answers
@@ -202,7 +202,7 @@ class Preference:
     score: float | None
     positions: tuple[int, int] | None = None
     problem: Problem | None = None
-    cost: Cost = FREE
+    cost: ChatCost = FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class PositionBias:
 
 def ask_preferences(pairs: Sequence[TextPair], asker: Writer, item: ItemKind) -> list[Preference]:
     """Asks the LM *asker* which text of each of *pairs* it prefers, in both orders; returns one preference per pair."""
-    outcomes = ask_and_parse(asker, build_pairwise_chats(pairs, item), SAMPLING, answers.parse_choice)
+    outcomes = ask_and_parse(asker, build_pairwise_chats(pairs, item), SAMPLING, answers.parse_preferred_text_index)
     preferences = []
     for pair, forward, backward in zip(pairs, outcomes[: len(pairs)], outcomes[len(pairs) :], strict=True):
         ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
@@ -251,7 +251,7 @@ def build_pairwise_chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat
     ]
 
 
-def list_decided_games(preferences: Sequence[Preference]) -> list[Game]:
+def list_games_from_preferences(preferences: Sequence[Preference]) -> list[Game]:
     return [
         Game(preference.first, preference.second, preference.score)
         for preference in preferences

@@ -143,7 +143,7 @@ def decide_by_weighted_mean(
     return decisions
 
 
-def score_game(decision: float | Problem) -> float | None:
+def convert_decision_to_game_score(decision: float | Problem) -> float | None:
     """Returns 1 if the panel's *decision* on two texts prefers the first, 0 if the second, 0.5 for a tie.
 
     Returns None if *decision* is a problem.

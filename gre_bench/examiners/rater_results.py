@@ -25,10 +25,10 @@ from dataclasses import asdict, dataclass, field, replace
 from math import comb
 from typing import Any, Literal
 
-from gre_bench.core.asking import FREE, Cost
+from gre_bench.core.asking import FREE, ChatCost
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.published import read_printed_numbers
-from gre_bench.examiners.examiner import Examiner, GradingItem, ItemKind, examiner_of
+from gre_bench.examiners.examiner import Examiner, GradingItem, ItemKind, parse_examiner
 from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.stats.association import Kind
@@ -40,7 +40,7 @@ KINDS: tuple[Kind, ...] = ("kendall", "spearman", "pearson")
 
 
 @dataclass(frozen=True, slots=True)
-class RaterColumn:
+class RaterGrades:
     """The *grades* of all texts by one rater: an examiner, a metric without an LM (``baseline``), or a panel.
 
     - *by*: the name of the rater's LM; empty if it has none.
@@ -69,7 +69,7 @@ class RaterColumn:
         return {grade.item_id: grade.value for grade in self.grades if grade.value is not None}
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> ChatCost:
         return sum((grade.cost for grade in self.grades), FREE)
 
 
@@ -78,7 +78,7 @@ def title(name: str, by: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CorrelationEstimate:
     """A correlation coefficient. Its 95% interval and *p* come from resampling groups of texts.
 
     *flat_p*: the p-value of a test that treats all texts as independent.
@@ -92,8 +92,8 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class ExaminerResult:
-    """The result of one rater of a study; fields that are not listed here are as in `RaterColumn` and `Cost`.
+class RaterResult:
+    """The result of one rater of a study; fields that are not listed here are as in `RaterGrades` and `ChatCost`.
 
     - *planned*: the number of texts: *scored*, *excluded*, *failed* and *missing* together. *failed*: how many texts
       have no score and are not retried. *missing*: how many texts the next run retries. *reasons*: reason → number of
@@ -114,9 +114,9 @@ class ExaminerResult:
     missing: int
     reasons: dict[str, int]
     groups: int
-    kendall: Estimate | None
-    spearman: Estimate | None
-    pearson: Estimate | None
+    kendall: CorrelationEstimate | None
+    spearman: CorrelationEstimate | None
+    pearson: CorrelationEstimate | None
     problem: str | None
     tied: float | None
     before: int
@@ -133,25 +133,25 @@ class ExaminerResult:
 
 
 def compute_rater_result(
-    column: RaterColumn, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
-) -> ExaminerResult:
+    column: RaterGrades, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
+) -> RaterResult:
     """Returns the result of *column*. *human*: text id → human score. *groups*: text id → group, such as its source."""
     values = column.values
     names = [name for name in human if name in values]
     table = [values[name] for name in names], [human[name] for name in names], [groups[name] for name in names]
-    coefficients: dict[Kind, Estimate] = {}
+    coefficients: dict[Kind, CorrelationEstimate] = {}
     problem = None
     try:
         for kind in KINDS:
             result = correlate(kind, *table, resamples=resamples, seed=seed)
-            coefficients[kind] = Estimate(result.value, result.low, result.high, result.p, result.flat_p)
+            coefficients[kind] = CorrelationEstimate(result.value, result.low, result.high, result.p, result.flat_p)
     except ValueError as error:
         coefficients, problem = {}, str(error)
     problems = [grade.problem for grade in column.grades if grade.problem is not None]
     reasons = Counter([*column.excluded.values(), *(item.code for item in problems)])
     masses = [mass for grade in column.grades for mass in grade.mass.values()]
     ties = sum(comb(count, 2) for count in Counter(values.values()).values())
-    return ExaminerResult(
+    return RaterResult(
         column.name, column.by, column.kind,
         planned=len(column.grades) + len(column.excluded), scored=len(values), excluded=len(column.excluded),
         failed=sum(item.final for item in problems), missing=sum(not item.final for item in problems),
@@ -166,7 +166,7 @@ def compute_rater_result(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RaterDifference:
     """The difference between two raters in how closely their grades follow the human scores.
 
     - *family*: whether *second* is the ``best`` examiner or the ``length`` of the texts.
@@ -188,26 +188,26 @@ class Difference:
 
 
 def compare_raters(
-    columns: Sequence[RaterColumn],
-    outcomes: Sequence[ExaminerResult],
+    columns: Sequence[RaterGrades],
+    outcomes: Sequence[RaterResult],
     human: Mapping[str, float],
     groups: Mapping[str, str],
     resamples: int = 10_000,
     seed: int = 0,
-) -> list[Difference]:
+) -> list[RaterDifference]:
     """Compares every rater with the best examiner, and with text length; returns the differences.
 
     *outcomes*: the result of each of *columns*, in the same order.
     """
 
-    def compare_all_with(name: Literal["best", "length"], other: RaterColumn) -> list[Difference]:
+    def compare_all_with(name: Literal["best", "length"], other: RaterGrades) -> list[RaterDifference]:
         rows = []
         for column in columns:
             if column is other:
                 continue
             mine, theirs = column.values, other.values
             both = [item for item in human if item in mine and item in theirs]
-            row = Difference(name, column.title, other.title, len(both))
+            row = RaterDifference(name, column.title, other.title, len(both))
             own, rival, gold = ([scores[item] for item in both] for scores in (mine, theirs, human))
             clusters = [groups[item] for item in both]
             try:
@@ -219,7 +219,7 @@ def compare_raters(
         adjusted = iter(adjust_by_holm([row.p for row in rows if row.p is not None]))
         return [row if row.p is None else replace(row, p_holm=next(adjusted)) for row in rows]
 
-    out: list[Difference] = []
+    out: list[RaterDifference] = []
     ranked = [
         (result.kendall.value, -index)
         for index, result in enumerate(outcomes)
@@ -272,7 +272,7 @@ class TableLayout:
 
     def examiners(self, item: ItemKind) -> dict[str, Examiner]:
         """Returns row name → examiner of the row. *item*: the kind of text to grade."""
-        return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
+        return {name: parse_examiner({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
 
 def find_table_layout(table: str) -> TableLayout:
@@ -355,7 +355,7 @@ class TextTable:
     notes: tuple[str, ...] = ()
 
 
-def fill_published_table(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> TextTable:
+def fill_published_table(table: str, rows: Mapping[str, str], outcomes: Sequence[RaterResult]) -> TextTable:
     """Returns *table* with its published values next to the study's results. *rows*: row name → examiner's name."""
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
     lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values())) or ("none",)

@@ -15,7 +15,7 @@ from gre_bench.core.records import Chat, Sampling, Writer
 from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines.quality_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
 from gre_bench.guidelines.ratings import QUESTIONS
-from gre_bench.guidelines.yaml_replies import find_last_fenced_block, parse_yaml_mapping, request_yaml_outcomes
+from gre_bench.guidelines.yaml_replies import find_last_fenced_block, parse_yaml_mapping, request_and_parse_replies
 from gre_bench.prompts.library import fill_prompt
 
 ROOT = "peer_review_behavior_checklist"
@@ -70,7 +70,7 @@ def _parse_questions(side: str, groups: object) -> tuple[str, ...]:
 
 def generate_checklist(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ChatOutcome[str]:
     """Asks the LM *writer* for a checklist that imitates the authors of *reviews*; returns its text, or the problem."""
-    return request_yaml_outcomes(writer, sampling, [build_generation_chat(reviews)], extract_checklist_text)[0]
+    return request_and_parse_replies(writer, sampling, [build_generation_chat(reviews)], extract_checklist_text)[0]
 
 
 def build_generation_chat(reviews: Sequence[FieldedReview]) -> Chat:

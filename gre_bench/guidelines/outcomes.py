@@ -67,7 +67,7 @@ class Closeness:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RmseDifference:
     """The RMSE under the condition *first* minus the RMSE under *second*, over the *papers* rated under both.
 
     *p*: the p-value of a test of whether both mean squared errors are equal; None if no paper's error differs.
@@ -124,9 +124,9 @@ def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     return Estimate(math.sqrt(value), *(math.sqrt(value * math.exp(-t * spread / value)) for t in (high, low)))
 
 
-def compare_conditions(
+def compare_rmse_of_prompt_conditions(
     ratings: Mapping[str, Mapping[str, float]], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
-) -> list[Difference]:
+) -> list[RmseDifference]:
     """Returns the difference between every two conditions of *ratings* (condition → paper → rating).
 
     A comparison uses the papers with a human mean and a rating under both conditions. With fewer than `FEWEST` such
@@ -149,7 +149,7 @@ def compare_conditions(
         value = math.sqrt(float(own.mean())) - math.sqrt(float(other.mean()))
         interval = equal_tailed_quantiles(np.concatenate(drawn), LEVEL)
         p = paired_test((own - other).tolist()).p
-        results.append(Difference(first, second, size, Estimate(value, *interval), None if math.isnan(p) else p))
+        results.append(RmseDifference(first, second, size, Estimate(value, *interval), None if math.isnan(p) else p))
     adjusted = iter(adjust_by_holm([item.p for item in results if item.p is not None]))
     return [item if item.p is None else replace(item, p_holm=next(adjusted)) for item in results]
 
@@ -274,13 +274,13 @@ def compute_condition_results(
 
 def compare_conditions_by_model(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES
-) -> dict[str, list[Difference]]:
+) -> dict[str, list[RmseDifference]]:
     """Returns model → the differences in RMSE between every two of its conditions that can be compared."""
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
         if rating.value is not None:
             tables.setdefault(rating.model, {}).setdefault(rating.condition, {})[rating.paper_id] = float(rating.value)
-    results = {model: compare_conditions(table, human, resamples) for model, table in tables.items()}
+    results = {model: compare_rmse_of_prompt_conditions(table, human, resamples) for model, table in tables.items()}
     return {model: rows for model, rows in results.items() if rows}
 
 

@@ -61,7 +61,7 @@ class FieldedReview:
         return [name for name in names if name not in self.fields]
 
 
-def grade_date(written_ms: int, mean_ms: Fraction) -> int:
+def compute_date_points(written_ms: int, mean_ms: Fraction) -> int:
     """Returns 1 to 5 points for the distance of a review's date from the mean date (`DATE_CUTS`); both in epoch ms."""
     days = abs(written_ms - mean_ms) / DAY_MS
     return next((points for most, points in DATE_CUTS if days <= most), 1)
@@ -72,7 +72,7 @@ def grade_length(characters: int, middle: Fraction) -> int:
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 
 
-def compute_mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
+def compute_mean_review_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
     """Returns the exact mean date (epoch ms) of the *reviews* that have a date; None if no review has one."""
     dates = [review.written_ms for review in reviews if review.written_ms is not None]
     return Fraction(sum(dates), len(dates)) if dates else None
@@ -183,7 +183,7 @@ GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class ReviewQuality:
     """The quality of one review.
 
     *points*: criterion → points, or the problem instead. *length*: see `count_field_characters`.
@@ -206,10 +206,10 @@ class Quality:
 
     @property
     def group(self) -> Group | None:
-        return None if self.total is None else group_of(self.total)
+        return None if self.total is None else choose_quality_group(self.total)
 
 
-def group_of(total: int) -> Group | None:
+def choose_quality_group(total: int) -> Group | None:
     """Returns the group of a review with the points *total*; None if it belongs to no group.
 
     Raises ValueError if *total* is not between `LEAST` and `MOST`.
@@ -221,13 +221,13 @@ def group_of(total: int) -> Group | None:
 
 def compute_review_qualities(
     reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points]
-) -> list[Quality]:
+) -> list[ReviewQuality]:
     """Returns the quality of each of *reviews*, which must all be from one conference.
 
     The points for date and length depend on the mean date and the median length of *reviews*. *verdicts*: (review id,
     criterion) → the points that an LM gave, or the problem.
     """
-    mean, middle = compute_mean_date(reviews), compute_median_length(reviews)
+    mean, middle = compute_mean_review_date(reviews), compute_median_length(reviews)
     qualities = []
     for review in reviews:
         points: dict[str, Points] = {
@@ -235,18 +235,18 @@ def compute_review_qualities(
             "review_length": Problem("no_field", f"no {', '.join(review.lacking(LENGTH_FIELDS))}"),
         }
         if mean is not None and review.written_ms is not None:
-            points["submission_date"] = grade_date(review.written_ms, mean)
+            points["submission_date"] = compute_date_points(review.written_ms, mean)
         if (length := count_field_characters(review)) is not None and middle is not None:
             points["review_length"] = grade_length(length, middle)
         for name, criterion in CRITERIA.items():
             absent = review.lacking(criterion.needs)
             verdict = verdicts.get((review.review_id, name), NOT_ASKED)
             points[name] = Problem("no_field", f"no {', '.join(absent)}") if absent else verdict
-        qualities.append(Quality(review.review_id, review.paper_id, points, length))
+        qualities.append(ReviewQuality(review.review_id, review.paper_id, points, length))
     return qualities
 
 
-def select_group_members(qualities: Sequence[Quality], group: str) -> list[str]:
+def select_group_members(qualities: Sequence[ReviewQuality], group: str) -> list[str]:
     side, _, name = group.partition(".")
     if not name:
         return sorted(quality.review_id for quality in qualities if quality.group == group)
@@ -255,7 +255,7 @@ def select_group_members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sample_review_ids_by_group(
-    qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0
+    qualities: Sequence[ReviewQuality], size: int = SAMPLED, seed: int = 0
 ) -> dict[str, list[str]]:
     """Returns group → sorted ids of *size* of its reviews, sampled with *seed*; all ids if a group is smaller."""
     drawn = {}

@@ -17,9 +17,9 @@ from itertools import takewhile
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem, Sampling, Writer
-from gre_bench.core.replies import number_continues, parse_number, without_thinking
-from gre_bench.guidelines.yaml_replies import request_yaml_outcomes
-from gre_bench.prompts.conditions import Condition
+from gre_bench.core.replies import parse_number, text_continues_number, without_thinking
+from gre_bench.guidelines.yaml_replies import request_and_parse_replies
+from gre_bench.prompts.conditions import GuidelineCondition
 
 LOWEST, HIGHEST = 1, 10
 QUESTIONS = 10
@@ -132,7 +132,7 @@ def _find_field_matches(field: re.Pattern[str], text: str, *, anywhere: bool = F
     )
 
 
-def convert_temporary_score(temporary: int) -> int:
+def convert_temporary_score_to_rating(temporary: int) -> int:
     """Returns the rating (1 to 10) that the rule in listing 13 gives for a *temporary* score t from −10 to 10.
 
     The rating is round(((t + 10)/20)·9 + 1). Halves are rounded down, because the listing maps t = 0 to 5. In integers,
@@ -148,7 +148,7 @@ def _parse_integer_score(match: re.Match[str], field: str, highest: int) -> int:
     if out_of := _OUT_OF.match(after):
         if int(out_of[1]) != highest:
             raise ReplyError(f"{field}_ambiguous: {number} of {out_of[1]}")
-    elif number_continues(after) or _RANGE.match(after):
+    elif text_continues_number(after) or _RANGE.match(after):
         raise ReplyError(f"{field}_ambiguous: {number}{after}".strip())
     if float(number) != int(float(number)):
         raise ReplyError(f"{field}_not_integer: {number}")
@@ -156,14 +156,16 @@ def _parse_integer_score(match: re.Match[str], field: str, highest: int) -> int:
 
 
 def rate_papers_under_condition(
-    writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
+    writer: Writer, sampling: Sampling, model: str, condition: GuidelineCondition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
     """Returns the rating of each of *papers* (id, text) by the LM *writer*.
 
     A paper without text is not sent to the LM; its `Rating` holds a problem.
     """
     able = {paper_id: text for paper_id, text in papers if text.strip()}
-    outcomes = request_yaml_outcomes(writer, sampling, [condition.chat(text) for text in able.values()], overall_rating)
+    outcomes = request_and_parse_replies(
+        writer, sampling, [condition.chat(text) for text in able.values()], overall_rating
+    )
     answers = dict(zip(able, outcomes, strict=True))
     ratings = []
     for paper_id, _ in papers:
@@ -174,7 +176,7 @@ def rate_papers_under_condition(
         recomputed = None
         if condition.rubric:
             with suppress(ReplyError):
-                recomputed = convert_temporary_score(parse_temporary_score(answer.text))
+                recomputed = convert_temporary_score_to_rating(parse_temporary_score(answer.text))
         value, problem = (None, answer.read) if isinstance(answer.read, Problem) else (answer.read, None)
         ratings.append(Rating(*ids, value, problem, recomputed, answer.text or None))
     return ratings
@@ -194,7 +196,7 @@ class ImportedReview:
     text: str | None = None
 
 
-def condition_name_of_run(model: str, run: str) -> str:
+def derive_condition_name(model: str, run: str) -> str:
     """Returns the name of the condition: *run* without the *model* name at its start; ``given`` if nothing is left.
 
     *run*: the name of the model's run, as in the file.
@@ -202,7 +204,7 @@ def condition_name_of_run(model: str, run: str) -> str:
     return run.removeprefix(model).strip("_-. ") or "given"
 
 
-def shorten_names(names: Iterable[str]) -> dict[str, str]:
+def strip_shared_name_parts(names: Iterable[str]) -> dict[str, str]:
     """Returns name → short form: the name without the leading and trailing parts that all *names* share.
 
     Underscores separate the parts. If all parts of a name are shared, its short form is ``plain``. A single name stays
@@ -211,16 +213,16 @@ def shorten_names(names: Iterable[str]) -> dict[str, str]:
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
         return {name: name for name in parts}
-    head = _count_shared_first_words(parts.values())
-    tail = _count_shared_first_words(words[head:][::-1] for words in parts.values())
+    head = _compute_common_prefix_length(parts.values())
+    tail = _compute_common_prefix_length(words[head:][::-1] for words in parts.values())
     return {name: "_".join(words[head : len(words) - tail]) or "plain" for name, words in parts.items()}
 
 
-def _count_shared_first_words(lists: Iterable[Sequence[str]]) -> int:
+def _compute_common_prefix_length(lists: Iterable[Sequence[str]]) -> int:
     return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
 
 
-def ratings_of_imported_reviews(reviews: Iterable[ImportedReview], papers: Sequence[str]) -> list[Rating]:
+def convert_imported_reviews_to_ratings(reviews: Iterable[ImportedReview], papers: Sequence[str]) -> list[Rating]:
     """Returns one `Rating` per model, condition and paper.
 
     The papers are *papers* and any other papers that the model reviewed under the condition. If the rating is not an

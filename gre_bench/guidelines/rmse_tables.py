@@ -110,7 +110,9 @@ def _build_conference_table(block: str, results: Results, models: Sequence[str])
     names = {"none": "No-Guideline"} | _map_conditions_to_columns(block)
     lines = [RmseRow((model,), cells) for model in models if (cells := _build_rmse_cells(results, model, names))]
     prints = [
-        RmseRow(row.labels[1:], row.cells, True) for row in _load_published_rows("002_table1") if row.labels[0] == block
+        RmseRow(row.labels[1:], row.cells, True)
+        for row in _load_rows_printed_in_paper("002_table1")
+        if row.labels[0] == block
     ]
     return Table(f"Table 1: {BLOCKS[block]}", ("Model",), tuple(names.values()), (*lines, *prints))
 
@@ -123,11 +125,11 @@ def _build_imitation_table(results: Results, models: Sequence[str]) -> Table:
             names = {f"{group}{end}": title for group, title in GROUPS.items()}
             if cells := _build_rmse_cells(results, model, names, recomputed=setting == SETTINGS[2]):
                 lines.append(RmseRow((model, setting), cells))
-    lines += _load_published_rows("002_table2")
+    lines += _load_rows_printed_in_paper("002_table2")
     return Table("Table 2: reviewer-imitating guidelines", ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
 
 
-def _load_published_rows(table: str) -> list[RmseRow]:
+def _load_rows_printed_in_paper(table: str) -> list[RmseRow]:
     rows: dict[tuple[str, ...], dict[str, RmseCell]] = {}
     for cell in read_printed_numbers(table):
         rows.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(cell.value, note=cell.note)

@@ -21,7 +21,7 @@ LARGEST = 40_000
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
 
-def request_yaml_outcomes(
+def request_and_parse_replies(
     writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]
 ) -> list[ChatOutcome[T]]:
     """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in order, without its cost.

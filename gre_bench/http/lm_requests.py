@@ -212,7 +212,7 @@ class BatchGate(Generic[T]):
         self.stopped: T | None = None
         self.bound: Exception | None = None
 
-    def stop_and_get_result(self, result: T, bound: Exception | None = None) -> T:
+    def stop_with_shared_result(self, result: T, bound: Exception | None = None) -> T:
         """Stops the batch, and returns the result for all unanswered requests: the *result* of the first call.
 
         *bound*: the error that states which budget limit was reached, if one was.
@@ -240,7 +240,7 @@ class BatchGate(Generic[T]):
                 self._not_before = max(self._not_before, time.monotonic() + stated_s)
         self.over.wait(seconds)
 
-    def count_outcome(self, lost: bool) -> bool:
+    def record_and_check_endpoint_down(self, lost: bool) -> bool:
         """Counts a request as answered or *lost* (all attempts failed); returns whether the endpoint counts as down."""
         with self._lock:
             self._lost = self._lost + 1 if lost else 0

@@ -36,9 +36,9 @@ from gre_bench.core.incoming import read_bytes
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Edition, digest
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.cells import Row, is_text
+from gre_bench.ingest.records.cells import Row, is_utf8_text
 from gre_bench.ingest.records.notes import find_creating_invitation, list_invitations, parse_note_kind, unwrap_fields
-from gre_bench.ingest.records.row_files import read_texts
+from gre_bench.ingest.records.row_files import read_paper_texts
 from gre_bench.ingest.records.versions import list_versions
 
 FORMAT = 2
@@ -200,7 +200,7 @@ class Snapshot:
         if TEXTS not in self._files_by_name:
             return {}
         self._read_checked_file(self._files_by_name[TEXTS])
-        return read_texts(self.folder / TEXTS)
+        return read_paper_texts(self.folder / TEXTS)
 
     def _read_rows(self, name: str) -> Iterator[dict[str, Any]]:
         if name in self._files_by_name:
@@ -263,7 +263,7 @@ def make_snapshot(
             nonlocal count
             for note in notes if grouped else _group_by_forum(notes):
                 count += 1
-                if is_text(note.get("id")) and note["id"] == note.get("forum"):
+                if is_utf8_text(note.get("id")) and note["id"] == note.get("forum"):
                     known.add(note["id"])
                 yield note
 

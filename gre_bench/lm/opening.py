@@ -19,7 +19,15 @@ from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.core.training_registers import FILE as REGISTER
 from gre_bench.core.training_registers import INCLUDED, Register, read_register
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.lm.weights import ADAPTER, BASE, RECORD, DType, check_model_files, is_trained_by_contrast, read_adapter
+from gre_bench.lm.weights import (
+    ADAPTER,
+    BASE,
+    RECORD,
+    DType,
+    check_model_files_and_read_adapter,
+    is_trained_by_contrast,
+    read_adapter,
+)
 
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
@@ -85,7 +93,7 @@ def _choose_model_folder(settings: EvaluationLMSettings) -> Path | None:
 def _find_local_folder(settings: EvaluationLMSettings) -> Path | None:
     """Returns the folder of the model that *settings* give by folder or name; None if it cannot be found."""
     try:
-        return _choose_model_folder(_resolve_model_folder(settings))
+        return _choose_model_folder(_resolve_model_name_in_settings(settings))
     except (LMError, SettingsError):
         return None
 
@@ -102,9 +110,9 @@ def check_model_is_local(settings: EvaluationLMSettings) -> None:
     Raises the same error as `open_lm` for an unknown backend or missing files. Other faults are found only when the
     model is opened.
     """
-    folder = _choose_model_folder(_resolve_model_folder(settings))
+    folder = _choose_model_folder(_resolve_model_name_in_settings(settings))
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
-        check_model_files(folder)
+        check_model_files_and_read_adapter(folder)
 
 
 def find_training_register(settings: EvaluationLMSettings) -> Register | None:
@@ -138,7 +146,7 @@ def find_base_model_name(settings: EvaluationLMSettings) -> str | None:
     return Path(adapter.config[BASE]).name if adapter else None
 
 
-def _resolve_model_folder(settings: EvaluationLMSettings) -> EvaluationLMSettings:
+def _resolve_model_name_in_settings(settings: EvaluationLMSettings) -> EvaluationLMSettings:
     """Returns *settings* with the name of a pretrained model resolved to its folder.
 
     Raises `SettingsError` for an unknown backend, or a backend that cannot open pretrained models. Raises `LMError` if
@@ -168,7 +176,7 @@ def open_cached_lm(settings: EvaluationLMSettings, _dtype: DType) -> EvaluationL
     Two settings can compare equal although only one of them states the dtype, and they can then mean different
     precisions. The argument *_dtype* keeps their LMs apart.
     """
-    settings = _resolve_model_folder(settings)
+    settings = _resolve_model_name_in_settings(settings)
     opener = BACKENDS[settings.backend]
     return opener(settings) if settings.backend in BACKENDS.own else _open_package_lm(settings, opener)
 

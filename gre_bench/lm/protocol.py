@@ -53,7 +53,7 @@ def require_chat_lm(lm: EvaluationLM) -> ChatLM:
     return cast(ChatLM, lm)
 
 
-def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
+def collect_and_clear_remarks(lm: EvaluationLM) -> tuple[str, ...]:
     """Returns the distinct remarks of *lm* about how it departed from its settings, and clears its list of remarks."""
     remarks = getattr(lm, "remarks", [])
     distinct = tuple(dict.fromkeys(remarks))
@@ -61,7 +61,9 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
     return distinct
 
 
-def predict_checked(lm: EvaluationLM, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]:
+def compute_checked_span_logprobs(
+    lm: EvaluationLM, predictions: Sequence[Prediction | Chat]
+) -> list[SpanLogprob | SpanError]:
     """Returns the result of *lm* for each of *predictions*, in order, checked by `validate_span_logprob`.
 
     All callers of an LM use this function. The LM may come from another package, so its results may be anything. Raises
@@ -125,7 +127,7 @@ def _invalid_span_error(code: str, problem: str) -> SpanError:
     return SpanError(code, f"the evaluation LM answered with: {problem}", broken=True)
 
 
-class ChatBackend(ABC):
+class ChatLMBase(ABC):
     """An evaluation LM that turns each prediction into a chat and scores the reply in that chat.
 
     - *limit*: the maximum number of tokens in a conversation; None: no limit.

@@ -85,7 +85,7 @@ class Adapter:
 
 
 @dataclass(frozen=True, slots=True)
-class Accelerator:
+class CudaDevice:
     """A CUDA device, with its *free* memory and its total *memory* in bytes."""
 
     name: str
@@ -94,23 +94,23 @@ class Accelerator:
 
 
 @dataclass(frozen=True, slots=True)
-class Torch:
+class InstalledTorch:
     """The installed torch: the CUDA version it was built for (None: CPU only), and the CUDA devices that it sees."""
 
     version: str
     cuda: str | None
-    devices: tuple[Accelerator, ...]
+    devices: tuple[CudaDevice, ...]
 
 
-def describe_installed_torch() -> Torch | None:
+def describe_installed_torch() -> InstalledTorch | None:
     """Returns the installed torch and its devices; None if torch is not installed."""
     try:
         import torch
     except ImportError:
         return None
     devices = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
-    accelerators = (Accelerator(torch.cuda.get_device_name(each), *torch.cuda.mem_get_info(each)) for each in devices)
-    return Torch(torch.__version__, torch.version.cuda, tuple(accelerators))
+    accelerators = (CudaDevice(torch.cuda.get_device_name(each), *torch.cuda.mem_get_info(each)) for each in devices)
+    return InstalledTorch(torch.__version__, torch.version.cuda, tuple(accelerators))
 
 
 def measure_dtype_slowdown(dtype: DType, size: int = 256, rounds: int = 5) -> float:
@@ -152,10 +152,10 @@ def open_weights(
     ``nf4-double`` also packs the quantisation constants.
     """
     folder = Path(folder)
-    adapter = check_model_files(folder)
+    adapter = check_model_files_and_read_adapter(folder)
     base = adapter.base if adapter else folder
     subject = f"evaluation LM {folder}"
-    check_options(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
+    check_option_values(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
     try:
         import torch
         from transformers import AutoModelForCausalLM, BitsAndBytesConfig
@@ -215,7 +215,7 @@ def choose_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def check_options(subject: str, *chosen: tuple[str, Any]) -> None:
+def check_option_values(subject: str, *chosen: tuple[str, Any]) -> None:
     """Raises `LMError` if an option's value is not allowed. *chosen*: (value, `Literal` of the allowed values).
 
     *subject*: what the error message is about.
@@ -347,7 +347,7 @@ def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokeniz
         return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 
-def check_model_files(folder: Path) -> Adapter | None:
+def check_model_files_and_read_adapter(folder: Path) -> Adapter | None:
     """Returns the adapter in *folder*, if any; raises `LMError` if files of the model or its base are missing."""
     adapter = read_adapter(folder)
     folder = adapter.base if adapter else folder

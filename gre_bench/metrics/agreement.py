@@ -33,13 +33,13 @@ from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import NO_REFERENCE, Candidate, Paper, PlannedPair, Score, SynopsisKind
 from gre_bench.metrics.cases import (
-    Entry,
     MissingText,
     MovableReview,
     MovedReview,
-    Response,
+    ReviewWithJudgments,
+    SampledPaper,
     count_scored_words,
-    plan_entry_pairs,
+    plan_edition_pairs,
     plan_moves,
 )
 from gre_bench.metrics.scoring import signature_writer_name
@@ -59,7 +59,7 @@ class GradedItem:
     """
 
     paper: Paper
-    responses: tuple[Response, ...]
+    responses: tuple[ReviewWithJudgments, ...]
     grades: Mapping[str, float]
     synopses: Mapping[SynopsisKind, str | MissingText] = field(default_factory=dict)
 
@@ -93,13 +93,13 @@ def plan_agreement(
     writer: str,
     form: Form = "as_written",
     ungraded: bool = False,
-    moved: Mapping[tuple[str, str], Response] | None = None,
+    moved: Mapping[tuple[str, str], ReviewWithJudgments] | None = None,
 ) -> list[PlannedPair]:
     """Returns the planned pairs (review, other review of the same item), in the order of *items*.
 
     If the metric *recipe* needs no reference, there is one pair for each review. Unless *ungraded* is true, a review
     without a grade gets one excluded pair (`NOT_GRADED`). If the metric needs references, the only review of an item
-    gets one, too (`NOT_REFERENCED`). *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan_entry_pairs`.
+    gets one, too (`NOT_REFERENCED`). *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan_edition_pairs`.
     """
     planned: list[PlannedPair] = []
     for item, response in ((each, response) for each in items for response in each.responses):
@@ -111,8 +111,8 @@ def plan_agreement(
         if why:
             planned.append(PlannedPair(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why))
         else:
-            entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
-            planned += plan_entry_pairs([entry], [candidate], recipe, writer, form, moved=moved)
+            entry = SampledPaper(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
+            planned += plan_edition_pairs([entry], [candidate], recipe, writer, form, moved=moved)
     return planned
 
 
@@ -121,7 +121,7 @@ def plan_review_moves(items: Iterable[GradedItem], recipe: Recipe, writer: str, 
 
     See `gre_bench.metrics.cases`. Returns the reviews with their new items.
     """
-    responses: dict[str, Response] = {}
+    responses: dict[str, ReviewWithJudgments] = {}
     placed = []
     for item in items:
         name = item.paper.paper_id
@@ -142,7 +142,7 @@ def plan_review_moves(items: Iterable[GradedItem], recipe: Recipe, writer: str, 
     ]
 
 
-def review_scores(
+def average_pair_scores_by_review(
     items: Iterable[GradedItem], planned: Iterable[PlannedPair], scores: Iterable[Score]
 ) -> list[ReviewScore]:
     """Returns each graded review of *items* with the mean score of its pairs; pairs without a score are left out."""

@@ -61,7 +61,7 @@ class BertScore:
         if not len(queries) or not len(documents):
             empty = "the reference's text" if len(queries) else "the candidate's text"
             return Problem("empty_text", f"{empty} has no {self.pieces}")
-        precision, recall, f1 = match_pieces(queries @ documents.T)
+        precision, recall, f1 = compute_precision_recall_f1(queries @ documents.T)
         if not np.isfinite([precision, recall]).all():
             return Problem("not_finite", "the embedder returned numbers that are not finite", broken=True)
         if f1 is None:
@@ -74,7 +74,7 @@ def split_into_sentences(text: str) -> list[str]:
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 
-def match_pieces(cosines: NDArray[np.float32]) -> tuple[float, float, float | None]:
+def compute_precision_recall_f1(cosines: NDArray[np.float32]) -> tuple[float, float, float | None]:
     """Matches each piece with the most similar piece of the other text, and returns (precision, recall, F1).
 
     *cosines*: shape (candidate's pieces, reference's pieces). F1 is None if precision and recall differ in sign,

@@ -46,7 +46,7 @@ class MissingText:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ReviewWithJudgments:
     """A review to be scored.
 
     *text*: the original review; None if it is missing. *judgments*: name of a writer → the judgments that the writer
@@ -60,7 +60,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SampledPaper:
     """A sampled paper with its reviews and synopses.
 
     *human*: the review of the human baseline. *references*: the reviews that candidates are scored against. If
@@ -70,9 +70,9 @@ class Entry:
     """
 
     paper: Paper
-    human: Response
-    references: tuple[Response, ...]
-    responses: Mapping[str, Response]
+    human: ReviewWithJudgments
+    references: tuple[ReviewWithJudgments, ...]
+    responses: Mapping[str, ReviewWithJudgments]
     synopses: Mapping[SynopsisKind, str | MissingText] = field(default_factory=dict)
     human_is_reference: bool = False
 
@@ -85,19 +85,19 @@ FEWEST_COMPARED = 4
 
 Tests need two swaps, of two papers each."""
 
-UNREFERENCED = Response(NO_REFERENCE, "", {})
+UNREFERENCED = ReviewWithJudgments(NO_REFERENCE, "", {})
 """Takes the place of the reference if a metric needs none."""
 
 
-def plan_entry_pairs(
-    entries: Sequence[Entry],
+def plan_edition_pairs(
+    entries: Sequence[SampledPaper],
     candidates: Iterable[Candidate],
     recipe: Recipe,
     writer: str,
     form: Form = "as_written",
     limit: int | None = None,
     generic: str = controls.GENERIC_JUDGMENTS,
-    moved: Mapping[tuple[str, str], Response] | None = None,
+    moved: Mapping[tuple[str, str], ReviewWithJudgments] | None = None,
 ) -> list[PlannedPair]:
     """Returns the planned pairs of the papers *entries*, paper by paper.
 
@@ -121,10 +121,10 @@ def plan_entry_pairs(
     """
     candidates = list(candidates)
     planned: list[PlannedPair] = []
-    compared = compares_human(entries)
+    compared = is_human_baseline_compared(entries)
     for index, entry in enumerate(entries[:limit]):
         for candidate in candidates:
-            response = find_response(entries, index, candidate, generic)
+            response = find_candidate_review(entries, index, candidate, generic)
             elsewhere = (moved or {}).get((candidate.candidate_id, entry.paper.paper_id))
             if candidate.candidate_id == controls.GENERIC:
                 elsewhere = response  # the same for all papers
@@ -140,10 +140,12 @@ def plan_entry_pairs(
     return planned
 
 
-def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: str, form: Form) -> list[Entry]:
+def add_judgments_as_beyond_synopses(
+    entries: Sequence[SampledPaper], names: Sequence[str], writer: str, form: Form
+) -> list[SampledPaper]:
     """Returns *entries* with a synopsis ``beyond``: the judgments that *writer* made of reviews by candidates *names*.
 
-    If *names* is the human baseline alone, `plan_entry_pairs` instead uses another reference of the paper for each
+    If *names* is the human baseline alone, `plan_edition_pairs` instead uses another reference of the paper for each
     pair. Otherwise, the judgments are joined in the order of *names*. *form*: whether lines that are no judgments are
     removed. For a paper that lacks any of these judgments, the reason is stored, and the paper is left out for all
     candidates alike.
@@ -159,7 +161,7 @@ def add_beyond_synopses(entries: Sequence[Entry], names: Sequence[str], writer: 
             for entry in entries]  # fmt: skip
 
 
-def _join_beyond_judgments(entry: Entry, names: Sequence[str], writer: str, form: Form) -> str | MissingText:
+def _join_beyond_judgments(entry: SampledPaper, names: Sequence[str], writer: str, form: Form) -> str | MissingText:
     texts = []
     for name in names:
         response = entry.responses.get(name)
@@ -174,7 +176,7 @@ def _join_beyond_judgments(entry: Entry, names: Sequence[str], writer: str, form
     return "\n".join(texts)
 
 
-def compares_human(entries: Sequence[Entry]) -> bool:
+def is_human_baseline_compared(entries: Sequence[SampledPaper]) -> bool:
     """Whether the human baseline is a candidate under metrics with references.
 
     It is if all of *entries*, or at least `FEWEST_COMPARED` of them, have another human review as a reference.
@@ -182,13 +184,17 @@ def compares_human(entries: Sequence[Entry]) -> bool:
     return sum(bool(entry.references) for entry in entries) >= min(FEWEST_COMPARED, len(entries))
 
 
-def choose_writer_for_entries(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
+def choose_writer_for_sampled_papers(
+    entries: Iterable[SampledPaper], requested: str | None, in_use: str | None = None
+) -> str:
     return choose_scored_writer(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
 
 
-def choose_scored_writer(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
+def choose_scored_writer(
+    responses: Iterable[ReviewWithJudgments], requested: str | None, in_use: str | None = None
+) -> str:
     """Returns the name of the writer whose judgments are scored.
 
     This is the first of the following that exists: *requested*, the writer that the settings name; *in_use*, the writer
@@ -207,24 +213,24 @@ def choose_scored_writer(responses: Iterable[Response], requested: str | None, i
     return requested or (writers[0] if writers else "none")
 
 
-def find_response(
-    entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
-) -> Response | None:
+def find_candidate_review(
+    entries: Sequence[SampledPaper], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
+) -> ReviewWithJudgments | None:
     if candidate.candidate_id == HUMAN:
         return entries[index].human
     if candidate.candidate_id == controls.OTHER_PAPER:
-        return controls.pick_other_item(entries, index).human
+        return controls.pick_item_half_a_list_away(entries, index).human
     if candidate.candidate_id == controls.GENERIC:
-        return Response(controls.GENERIC, None, {FIXED_WRITER: generic})
+        return ReviewWithJudgments(controls.GENERIC, None, {FIXED_WRITER: generic})
     return entries[index].responses.get(candidate.candidate_id)
 
 
 def _plan_pair(
-    entry: Entry,
-    reference: Response,
+    entry: SampledPaper,
+    reference: ReviewWithJudgments,
     candidate: Candidate,
-    response: Response | None,
-    elsewhere: Response | None,
+    response: ReviewWithJudgments | None,
+    elsewhere: ReviewWithJudgments | None,
     recipe: Recipe,
     writer: str,
     form: Form,
@@ -232,7 +238,7 @@ def _plan_pair(
     ids = entry.paper.paper_id, candidate.candidate_id, reference.review_id
     synopsis = _find_synopsis(entry, recipe.synopsis)
     if synopsis is None and recipe.synopsis == "beyond":
-        synopsis = _find_other_human_judgments(entry, reference, writer, form)
+        synopsis = _find_next_reference_judgments(entry, reference, writer, form)
     if isinstance(synopsis, MissingText):
         return PlannedPair(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
     if recipe.source == "review" and (  # the candidate has judgments only
@@ -269,7 +275,7 @@ def _plan_pair(
     return PlannedPair(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis, moved))
 
 
-def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | MissingText | None:
+def _find_synopsis(entry: SampledPaper, kind: SynopsisKind) -> str | MissingText | None:
     if kind == "none":
         return None
     if kind == "paper":
@@ -277,7 +283,9 @@ def _find_synopsis(entry: Entry, kind: SynopsisKind) -> str | MissingText | None
     return entry.synopses.get(kind, None if kind == "beyond" else MissingText(f"no_{kind}"))
 
 
-def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, form: Form) -> str | MissingText:
+def _find_next_reference_judgments(
+    entry: SampledPaper, reference: ReviewWithJudgments, writer: str, form: Form
+) -> str | MissingText:
     """Returns the judgments of another reference of *entry*: the next one in the list after *reference*.
 
     After the last reference comes the first. If *reference* is the human baseline's review, the first is taken.
@@ -295,7 +303,7 @@ def _find_other_human_judgments(entry: Entry, reference: Response, writer: str, 
     )
 
 
-def _select_scored_text(response: Response, source: Source, writer: str, form: Form) -> str | MissingText:
+def _select_scored_text(response: ReviewWithJudgments, source: Source, writer: str, form: Form) -> str | MissingText:
     """Returns the text of *response* that a metric reads, given *source*, *writer* and *form*, or why there is none."""
     if source == "review":
         return response.text or response.lacks.get(source, MissingText("no_original_review"))
@@ -345,7 +353,7 @@ class MovedReview:
     writer: str
     candidate_id: str
     paper_id: str
-    response: Response
+    response: ReviewWithJudgments
     swap: str
 
 
@@ -373,7 +381,7 @@ def plan_moves(reviews: Sequence[MovableReview], seed: int) -> list[Move]:
 
 
 def plan_response_moves(
-    entries: Sequence[Entry], candidates: Iterable[Candidate], recipe: Recipe, writer: str, seed: int
+    entries: Sequence[SampledPaper], candidates: Iterable[Candidate], recipe: Recipe, writer: str, seed: int
 ) -> list[MovedReview]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
@@ -386,15 +394,15 @@ def plan_response_moves(
     for candidate in candidates:
         if candidate.candidate_id == controls.GENERIC:
             continue
-        by_paper: dict[str, Response] = {}
+        by_paper: dict[str, ReviewWithJudgments] = {}
         placed = []
         for index, entry in enumerate(entries):
             if candidate.kind in ("human", "change") and not entry.references:
                 continue
-            response, name = find_response(entries, index, candidate), entry.paper.paper_id
+            response, name = find_candidate_review(entries, index, candidate), entry.paper.paper_id
             if response is not None and (words := count_scored_words(response, recipe, writer)):
                 borrowed = candidate.candidate_id == controls.OTHER_PAPER
-                source = controls.pick_other_item(entries, index).paper.paper_id if borrowed else name
+                source = controls.pick_item_half_a_list_away(entries, index).paper.paper_id if borrowed else name
                 by_paper[name] = response
                 placed.append(MovableReview(name, name, frozenset((name, source)), words))
         chosen = as_human if candidate.kind == "change" else plan_moves(placed, seed)
@@ -413,7 +421,7 @@ def plan_response_moves(
     return moved
 
 
-def count_scored_words(response: Response, recipe: Recipe, writer: str) -> int:
+def count_scored_words(response: ReviewWithJudgments, recipe: Recipe, writer: str) -> int:
     """Returns the number of words in the text of *response* that the metric *recipe* reads; 0 if it is missing."""
     text = response.text if recipe.source == "review" else response.judgments.get(writer)
     return len((text or "").split())

@@ -41,7 +41,7 @@ from gre_bench.core.judgments import prepare_judgments
 from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob, make_score
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.lm.protocol import EvaluationLM, predict_checked, take_remarks
+from gre_bench.lm.protocol import EvaluationLM, collect_and_clear_remarks, compute_checked_span_logprobs
 from gre_bench.prompts.library import content_address, load
 
 RAW_CUT = 10_000
@@ -101,7 +101,7 @@ def collect_predictions(recipe: Recipe, cases: Iterable[Case], settings: Scoring
     return {content_address(term): term for case in cases for term in build_predictions(recipe, case, settings)}
 
 
-def predict_missing(
+def compute_missing_logprobs(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
     """Makes *lm* score, in one call, the *predictions* without an answer in *known*.
@@ -109,7 +109,7 @@ def predict_missing(
     Returns content address → answer for these predictions.
     """
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
-    return dict(zip(due, predict_checked(lm, list(due.values())), strict=True)) if due else {}
+    return dict(zip(due, compute_checked_span_logprobs(lm, list(due.values())), strict=True)) if due else {}
 
 
 def _describe_empty_text(recipe: Recipe, parts: Parts) -> str | None:
@@ -191,7 +191,7 @@ class Metric(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class MetricWork:
+class MetricCases:
     """The cases that one metric must score."""
 
     metric: str
@@ -212,7 +212,7 @@ class ScoringResult:
 
 
 def score(
-    works: Sequence[MetricWork],
+    works: Sequence[MetricCases],
     settings: ScoringSettings,
     evaluation_lm: Callable[[], EvaluationLM],
     other: Callable[[Recipe, str], Metric],
@@ -246,7 +246,7 @@ def score(
             [(content_address(term), term) for term in build_predictions(recipe, case, settings)]
             for recipe, _, case in items
         ]
-        fresh = predict_missing(lm, dict(chain.from_iterable(parts)), known)
+        fresh = compute_missing_logprobs(lm, dict(chain.from_iterable(parts)), known)
         answers = {**known, **fresh}
         for (recipe, signature_id, case), of_case in zip(items, parts, strict=True):
             given = [answers[part_address] for part_address, _ in of_case]
@@ -265,7 +265,7 @@ def score(
         if not recipe.formula:
             read = [_prepare_case(case, settings) for case in work.cases]
             scores += other(recipe, work.signature_id).score(read)
-    return ScoringResult(scores, spans, take_remarks(lm) if lm else ())
+    return ScoringResult(scores, spans, collect_and_clear_remarks(lm) if lm else ())
 
 
 def _prepare_case(case: Case, settings: ScoringSettings) -> Case:

@@ -22,16 +22,16 @@ from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
 from gre_bench.core.whole_files import write_file
 from gre_bench.perturbations.by_name import PERTURBATIONS
-from gre_bench.plots.drawing import Interval, compute_axis_span, draw_intervals
+from gre_bench.plots.drawing import IntervalRow, compute_axis_span, draw_intervals
 from gre_bench.stats.effects import (
     Effect,
     Verdict,
     adjust_by_holm,
     compute_effect_size,
+    decide_by_published_rule,
     degradation_verdict,
     effect_at_length,
     manipulation_verdict,
-    published_verdict,
 )
 from gre_bench.stats.length import Slope, estimate_length_slope
 
@@ -196,7 +196,7 @@ def _add_verdicts(
     if verdict == "pass" and result.pairs < LEAST_SCORED_SHARE * (result.pairs + lost):
         # Lost pairs are not a random sample: they may be the pairs that the perturbation affects most.
         verdict = "undecided"
-    return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=published_verdict(family, plain))
+    return replace(result, p_holm=p_holm, verdict=verdict, paper_verdict=decide_by_published_rule(family, plain))
 
 
 def plot_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
@@ -205,14 +205,14 @@ def plot_effects(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -
     Each row of *effects* is the effect of a perturbation on a metric. Its keys are ``metric``, ``change``, ``family``
     (degradation or manipulation), ``d`` (Cohen's d), ``low``, ``high`` and ``verdict``.
     """
-    rows: list[Interval | str] = []
+    rows: list[IntervalRow | str] = []
     metrics = sort_metric_names(row["metric"] for row in effects)
     for name, change in PERTURBATIONS.items():
         own = [row for row in effects if row["change"] == name and row["d"] is not None]
         own.sort(key=lambda row: metrics.index(row["metric"]))
         rows += [f"{change.title} ({change.family})"] if own else []
         rows += [
-            Interval(find_recipe(row["metric"]).title, row["d"], f"{row['d']:+.2f}".replace("-", "−"), row["low"],
+            IntervalRow(find_recipe(row["metric"]).title, row["d"], f"{row['d']:+.2f}".replace("-", "−"), row["low"],
                      row["high"], row["verdict"], row["verdict"])
             for row in own
         ]  # fmt: skip

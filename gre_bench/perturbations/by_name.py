@@ -91,9 +91,9 @@ _OWN = (
            needs=("text", "keywords"),
            rules={"review": edits.stuff_keywords, "judgments": edits.stuff_keywords_into_judgments}),
     Perturbation("concatenation", "Concatenation", "manipulation", _OURS, "both", "rule", needs=("text", "others"),
-           rules={"review": edits.concatenate_reviews, "judgments": edits.concatenate_judgments}),
+           rules={"review": edits.append_reviews_of_other_papers, "judgments": edits.append_judgments_of_other_papers}),
     Perturbation("injection", "Injection", "manipulation", _OURS, "both", "rule",
-           rules={"review": edits.inject_instruction, "judgments": edits.inject_judgments}),
+           rules={"review": edits.inject_instruction, "judgments": edits.inject_instruction_as_judgments}),
     Perturbation("shuffled_lines", "Shuffled Lines", "manipulation", _OURS, "both", "rule",
            rules={"review": edits.shuffle_sentences, "judgments": edits.shuffle_lines}),
 )  # fmt: skip
@@ -146,7 +146,7 @@ def find_perturbation(name: str) -> Perturbation:
     return PERTURBATIONS[name]
 
 
-def check_applicable(name: str, level: Level, material: PerturbationInput) -> Perturbation:
+def find_applicable_perturbation(name: str, level: Level, material: PerturbationInput) -> Perturbation:
     """Returns the perturbation *name*; raises `PerturbationError` unless it can be applied to *material* at *level*."""
     change = find_perturbation(name)
     if not change.is_applicable_at(level):
@@ -160,13 +160,13 @@ def check_applicable(name: str, level: Level, material: PerturbationInput) -> Pe
 
 def apply_perturbation(name: str, level: Level, material: PerturbationInput) -> str:
     """Returns the text perturbed by *name*; raises `PerturbationError` if that is impossible or needs a writer."""
-    change = check_applicable(name, level, material)
+    change = find_applicable_perturbation(name, level, material)
     if change.made_by == "writer":
         raise PerturbationError("by_writer", f"change {name} is made by a writer, by its task {change.task}")
     return change.rules[level](material)
 
 
-def identify_perturbation(name: str, material: PerturbationInput) -> str:
+def build_perturbation_signature_name(name: str, material: PerturbationInput) -> str:
     """Returns a rule-made perturbation's name in signatures, such as ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The parts are name, version, splitter, and a hash of the seed and the headings.

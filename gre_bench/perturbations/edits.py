@@ -32,9 +32,9 @@ from typing import TypeVar
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.judgments import OPENINGS
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.review_text import Section, Sentence, join_sections, split_into_sections
-from gre_bench.perturbations.material import PerturbationInput, sentence_texts, split_at_headings, split_review
+from gre_bench.perturbations.material import PerturbationInput, iterate_sentence_texts, split_at_headings, split_review
 
 MISSING = "[There is one missing sentence]"
 """Marks a deleted sentence until a writer replaces it."""
@@ -66,7 +66,7 @@ _BREAK = re.compile(r"[^\w\s'’-]+|\n")
 _LINE = re.compile(r"(\S[^\n]*)(\n\s*|\Z)")
 _FIELD = re.compile(r"\{(\w+)\}")
 _KEYWORD = re.compile(r"[^\W\d_][\w-]+")
-_SAID_OF_ANY = frozenset(resource("data", "rules", "function_words.txt").read_text("utf-8").split())
+_SAID_OF_ANY = frozenset(locate_resource("data", "rules", "function_words.txt").read_text("utf-8").split())
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ def check_completion(reply: str, material: PerturbationInput) -> str:
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
-    kept = [text for text in sentence_texts(_split_and_mark_even_sentences(material)) if text != MISSING]
+    kept = [text for text in iterate_sentence_texts(_split_and_mark_even_sentences(material)) if text != MISSING]
     pairs = _collect_adjacent_word_pairs(reply)
     lost = sum(
         len(_collect_adjacent_word_pairs(text) & pairs) < _ALIKE * len(_collect_adjacent_word_pairs(text))
@@ -110,7 +110,7 @@ def _keep_odd_sentences(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """Returns the odd-numbered sentences; a deleted sentence at the end of a line or section leaves its line break."""
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
-    for index, sentence, number in _number_sentences(sentences):
+    for index, sentence, number in _enumerate_sentences(sentences):
         if number % 2:
             kept.append(sentence)
         elif "\n" in sentence.gap or index == last:
@@ -119,11 +119,11 @@ def _keep_odd_sentences(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
 
 
 def _mark_even_sentences(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    for _, sentence, number in _number_sentences(sentences):
+    for _, sentence, number in _enumerate_sentences(sentences):
         yield sentence if number % 2 else replace(sentence, text=MISSING)
 
 
-def _number_sentences(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
+def _enumerate_sentences(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
     """Yields (index, sentence, number); only non-empty sentences are counted, from 1.
 
     Empty sentences get the number 1, because callers delete the sentences with even numbers.
@@ -192,11 +192,11 @@ def stuff_keywords_into_judgments(material: PerturbationInput) -> str:
     return append_lines(material.text, lines)
 
 
-def concatenate_reviews(material: PerturbationInput) -> str:
+def append_reviews_of_other_papers(material: PerturbationInput) -> str:
     return "\n\n".join(text.strip("\n") for text in (material.text, *material.others[:OTHER_REVIEWS]))
 
 
-def concatenate_judgments(material: PerturbationInput) -> str:
+def append_judgments_of_other_papers(material: PerturbationInput) -> str:
     lines = [line.strip() for other in material.others[:OTHER_REVIEWS] for line in other.splitlines()]
     return append_lines(material.text, [line for line in lines if line])
 
@@ -205,7 +205,7 @@ def inject_instruction(material: PerturbationInput) -> str:
     return f"{material.text.rstrip()}\n\n{INJECTION}"
 
 
-def inject_judgments(material: PerturbationInput) -> str:
+def inject_instruction_as_judgments(material: PerturbationInput) -> str:
     return append_lines(material.text, INJECTED_JUDGMENTS)
 
 

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.review_text import join_sections, split_into_sections
 from gre_bench.perturbations.edits import append_lines, list_lines
-from gre_bench.perturbations.material import PerturbationInput, sentence_texts
+from gre_bench.perturbations.material import PerturbationInput, iterate_sentence_texts
 from gre_bench.perturbations.wording import lower_first_letter, rephrase_sentence
 
 DEGREES = range(1, 11)
@@ -97,7 +97,7 @@ def _split_into_sentences(text: str, level: Level) -> list[str]:
     return (
         [line for line, _ in list_lines(text)]
         if level == "judgments"
-        else list(sentence_texts(split_into_sections(text)))
+        else list(iterate_sentence_texts(split_into_sections(text)))
     )
 
 
@@ -137,7 +137,7 @@ def negate_sentence(sentence: str) -> str:
     return changed if count else f"It is not true that {lower_first_letter(sentence)}"
 
 
-def _insert_sentences_of_other_reviews(given: EditInput) -> Edited:
+def _replace_by_other_papers_sentences(given: EditInput) -> Edited:
     pool = [unit for other in given.material.others for unit in _split_into_sentences(other, given.level)]
     given.material.make_random("inventions").shuffle(pool)
     changed: Sentences = list(given.units)
@@ -162,7 +162,7 @@ def _add_generic_sentences(given: EditInput) -> Edited:
 
 
 def _add_abstract_sentences(given: EditInput) -> Edited:
-    sentences = list(sentence_texts(split_into_sections(given.material.abstract or "")))
+    sentences = list(iterate_sentence_texts(split_into_sections(given.material.abstract or "")))
     return list(given.units), [
         _format_sentence(text, given.level) for text in sentences[: _scale_by_degree(len(sentences), given.degree)]
     ]
@@ -177,7 +177,7 @@ HARMS = {
     for harm in (
         Harm("garbling", "garbling", "degradation", ("text",), _delete_chosen_sentences),
         Harm("negation", "negation", "degradation", ("text",), _negate_chosen_sentences),
-        Harm("invention", "invention", "degradation", ("text", "other"), _insert_sentences_of_other_reviews),
+        Harm("invention", "invention", "degradation", ("text", "other"), _replace_by_other_papers_sentences),
         Harm("laundering", "rewording", "manipulation", ("text",), _rephrase_and_reorder_sentences),
         Harm("padding", "padding", "manipulation", ("text",), _add_generic_sentences),
         Harm("copying", "copying of the abstract", "manipulation", ("text", "abstract"), _add_abstract_sentences),

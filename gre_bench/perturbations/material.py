@@ -93,7 +93,7 @@ def _split_section(body: str) -> tuple[Sentence, ...]:
     )
 
 
-def sentence_texts(sections: Sequence[Section]) -> Iterator[str]:
+def iterate_sentence_texts(sections: Sequence[Section]) -> Iterator[str]:
     """Yields the non-empty sentences of all *sections* in order, without headings and list marks."""
     for section in sections:
         for sentence in section.sentences:

@@ -37,7 +37,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 from gre_bench.core import strict
 from gre_bench.core.errors import PerturbationError, SettingsError
 from gre_bench.core.judgments import is_judgment
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 
 Family = Literal["contradiction", "omission", "malpractice", "harmless"]
 HARMLESS = "harmless"
@@ -51,7 +51,7 @@ _SENTENCE = re.compile(r"(?<=[a-z\d)\]%][.!?])(?=\s|$)")
 _NO_PROSE = re.compile(r"\s*(?:#|\||!|\$\$|<|\[\d|(?:Figure|Table|Fig\.|Algorithm)\b)")
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]{5,}(?<!ly)\b")
 _SEPARATOR = re.compile(r"\n\s*\n")
-_PLAIN = frozenset(resource("data", "flaws", "plain.txt").read_text(encoding="utf-8").split())
+_PLAIN = frozenset(locate_resource("data", "flaws", "plain.txt").read_text(encoding="utf-8").split())
 """Words that say nothing about a passage's topic."""
 
 
@@ -159,9 +159,9 @@ def load_flaws(folder: Path | None = None) -> tuple[dict[str, Flaw], list[str]]:
     """
     known: dict[str, Flaw] = {}
     refused: list[str] = []
-    for file in sorted((folder or resource("data", "flaws")).glob("*.toml")):
+    for file in sorted((folder or locate_resource("data", "flaws")).glob("*.toml")):
         try:
-            tree = strict.read_table(file, "flaw")
+            tree = strict.read_toml_with_title(file, "flaw")
             known[file.stem] = Flaw.model_validate({**tree, "name": file.stem, "source": sha256(repr(tree))})
         except SettingsError as error:
             refused.append(str(error))

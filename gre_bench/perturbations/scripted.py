@@ -54,7 +54,7 @@ def sample_sentences(pool: Sequence[str], chance: random.Random) -> list[str]:
     return [pool[index] for index in kept]
 
 
-def hide_in_weaknesses(text: Sequence[str], named: Sequence[str], chance: random.Random) -> str:
+def build_review_with_hidden_flaws(text: Sequence[str], named: Sequence[str], chance: random.Random) -> str:
     """Returns a review made of the sentences *text*: a summary, then weaknesses, with *named* inserted among these."""
     first, lines = list(text[: len(text) // 2]), list(text[len(text) // 2 :])
     for sentence in named:
@@ -81,4 +81,4 @@ def write_scripted_review(
         named = [chance.choice(planted.fill_placeholders(getattr(planted.flaw, words)))]
     else:
         named = []
-    return hide_in_weaknesses(text, named, chance)
+    return build_review_with_hidden_flaws(text, named, chance)

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from functools import cache, partial
 
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.review_text import join_sections, split_into_sections
 
 _LONGEST_SENTENCE = 2000
@@ -72,7 +72,7 @@ def _move_subordinate_clause(text: str, style: int) -> str:
 @cache
 def load_phrases() -> dict[str, tuple[str, str]]:
     """Returns lower-case phrase → (its replacement in style 1, its replacement in style 2)."""
-    lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
+    lines = locate_resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {phrase: (first, second) for phrase, first, second in rows}
 

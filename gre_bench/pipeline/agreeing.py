@@ -21,35 +21,35 @@ from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.metrics.agreement import (
     GradedItem,
+    average_pair_scores_by_review,
     build_review_candidate,
     compute_agreements,
     plan_agreement,
     plan_review_moves,
-    review_scores,
 )
-from gre_bench.metrics.cases import MovedReview, Response, choose_scored_writer
+from gre_bench.metrics.cases import MovedReview, ReviewWithJudgments, choose_scored_writer
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.pipeline.importing import load_stated_categories, read_known_papers
 from gre_bench.pipeline.pair_scoring import end_run, score
 from gre_bench.pipeline.planning import (
     RunPlan,
-    add_plan,
     build_synopses,
     index_moved_reviews,
     iterate_reviews_with_judgments,
+    store_run_plan,
 )
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.workers import run_with_workers
-from gre_bench.pipeline.training_overlap import papers_trained_on
+from gre_bench.pipeline.training_overlap import find_training_overlap
 from gre_bench.pipeline.writing import write_judgments
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import FINISHED_PAIRS
 from gre_bench.tasks.backends import SignMetrics
 
 
-def correlate_with_grades(job: Job) -> dict[str, Any]:
+def score_and_correlate_with_grades(job: Job) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric in the settings; correlates each metric with the grades.
 
     Returns the correlations, how many pairs have a score, and why the others have none.
@@ -60,14 +60,14 @@ def correlate_with_grades(job: Job) -> dict[str, Any]:
             store.write(("forget_unwritten", {}))
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
-        items, work = plan_graded(store, job, workers.sign_metrics, progress)
+        items, work = plan_pairs_of_graded_items(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         progress.stage("correlating")
         rows = correlate_metrics_with_grades(store, job, work, items, progress.run_id)
         return end_run(store, work, progress, items=work.papers, agreements=rows)
 
 
-def plan_graded(
+def plan_pairs_of_graded_items(
     store: Store, job: Job, sign: SignMetrics, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], RunPlan]:
     """Writes missing judgments of graded items' reviews; plans and stores the pairs; returns the items and the plan.
@@ -77,7 +77,7 @@ def plan_graded(
     """
     parts = job.settings.scoring.synopsis_of
     items = list_graded_items(store, parts, None, ungraded)
-    trained_on = papers_trained_on(store, job.settings, ids=[item.paper.paper_id for item in items])
+    trained_on = find_training_overlap(store, job.settings, ids=[item.paper.paper_id for item in items])
 
     def keep_untrained_items(items: list[GradedItem]) -> list[GradedItem]:
         ids = [item.paper.paper_id for item in items]
@@ -113,7 +113,7 @@ def plan_graded(
         build_review_candidate(name) for item in items for name in (review.review_id for review in item.responses)
     ]
     every = list(chain.from_iterable(moved.values()))
-    add_plan(store, job, progress.run_id, planned, signatures, candidates, every)
+    store_run_plan(store, job, progress.run_id, planned, signatures, candidates, every)
     return items, RunPlan(
         planned, signatures, identity.lm_id, writer, len(items), len(items), trained_on, trained_on.notes
     )
@@ -129,7 +129,7 @@ def list_graded_items(
     - *ungraded*: whether to return, instead, every item with two or more human reviews, with a grade or without. Then
       each item has only its human reviews.
     """
-    by_paper: dict[str, list[Response]] = defaultdict(list)
+    by_paper: dict[str, list[ReviewWithJudgments]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     for review, response in iterate_reviews_with_judgments(store, judged_by):
         if ungraded and review.candidate != HUMAN:
@@ -168,7 +168,7 @@ def correlate_metrics_with_grades(
             for row in finished
         ]  # fmt: skip
         agreements_of_metric = compute_agreements(
-            review_scores(items, planned, scores), words, not metric.endswith("length"),
+            average_pair_scores_by_review(items, planned, scores), words, not metric.endswith("length"),
             job.settings.validation.resamples, job.settings.validation.seed,
         )  # fmt: skip
         rows += [

@@ -4,8 +4,8 @@ A signature states everything that a score depends on, such as the metric, the e
 one JSON file per signature and edition, in the folder ``validations/certificates`` of the state folder.
 Certificates that ship with the program are in the same folder of ``data``. The same inputs give the same file.
 
-A certificate is also valid for signatures that differ only in how scores are rounded (`Signature.validated_as`). A
-certificate in the state folder takes precedence over a shipped one.
+A certificate is also valid for signatures that differ only in how scores are rounded
+(`Signature.validation_signature`). A certificate in the state folder takes precedence over a shipped one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.metrics import METRICS
-from gre_bench.core.records import Signature, digest, signature_of
-from gre_bench.core.resources import resource
+from gre_bench.core.records import Signature, build_signature_from_row, digest
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import write_file
 from gre_bench.perturbations.harms import DEGREES, HARMS
 
 FOLDER = Path("validations", "certificates")
-SHIPPED = resource("data", *FOLDER.parts)
+SHIPPED = locate_resource("data", *FOLDER.parts)
 PAPERS = "113"
 """A certificate's sentence states from which degree the metric detects a degradation on this many papers."""
 
@@ -91,7 +91,7 @@ def load_shipped_certificates(edition: str) -> list[Certificate]:
     return sorted(certificates, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
 
 
-def certificate_of(state: Path, signature: Signature) -> Certificate | None:
+def find_certificate(state: Path, signature: Signature) -> Certificate | None:
     """Returns the certificate for *signature*; None if there is none.
 
     A certificate in the folder *state* is preferred to a shipped one; next, the one with the most papers is preferred.
@@ -101,7 +101,8 @@ def certificate_of(state: Path, signature: Signature) -> Certificate | None:
         (folder == state / FOLDER, certificate.papers, certificate)
         for folder in (SHIPPED, state / FOLDER)
         for file in sorted(folder.glob("*/[!.]*.json"))
-        if signature_of((certificate := _read_certificate(file)).signature).validated_as == signature.validated_as
+        if build_signature_from_row((certificate := _read_certificate(file)).signature).validation_signature
+        == signature.validation_signature
     ]
     return max(known, key=lambda row: row[:2])[2] if known else None
 
@@ -112,7 +113,7 @@ def _read_certificate(file: Path) -> Certificate:
         if content.pop("sha256", None) != digest(content):
             raise ValueError(f"{file} is not as it was written")
         certificate = Certificate(**content)
-        known = certificate.signature_id == file.stem == signature_of(certificate.signature).signature_id
+        known = certificate.signature_id == file.stem == build_signature_from_row(certificate.signature).signature_id
         if not (known and certificate.sentence):
             raise ValueError(f"{file} is none")
         return certificate

@@ -18,7 +18,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import Settings
-from gre_bench.ingest.openreview.fetching import FetchRequest, choose_fetch_run_folder
+from gre_bench.ingest.openreview.fetching import FetchRun, choose_fetch_run_folder
 from gre_bench.ingest.records.venues import check_verified, find_venue_entry
 from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
 from gre_bench.tasks import steps
@@ -48,7 +48,7 @@ def fetch_snapshot(job: FetchJob, tell: Callable[[str], None] = lambda _: None) 
     edition = job.settings.edition
     check_verified(find_venue_entry(edition.venue, edition.year), job.settings.sources.unverified_venue)
     folder = choose_fetch_run_folder(job.settings, job.state, job.again)
-    request = FetchRequest(job.settings, str(job.state), folder.name, time.time())
+    request = FetchRun(job.settings, str(job.state), folder.name, time.time())
     sent = Counter[str]()
     while True:
         reached = steps.fetch_notes(request)

@@ -26,10 +26,10 @@ from gre_bench.core.settings import LICENCE
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.datasets.graded import read_graded_reviews
 from gre_bench.ingest.datasets.yelp import SampleCriteria, sample_restaurants
-from gre_bench.ingest.records.cells import UNKNOWN, Imported
-from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
+from gre_bench.ingest.records.cells import UNKNOWN, ImportResult
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnOptions
 from gre_bench.ingest.records.opening import resolve_local_path
-from gre_bench.ingest.records.tables import Point, read_new_papers, read_new_points, read_new_reviews
+from gre_bench.ingest.records.tables import LabelledPoint, read_new_papers, read_new_points, read_new_reviews
 from gre_bench.ingest.snapshot import is_redistributable
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store, now, queries
@@ -48,20 +48,20 @@ Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 
 def import_papers(
     store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None,
-    reading: ColumnNames = AS_NAMED,
+    reading: ColumnOptions = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the papers in the file *path*, or only those in *rows*; returns the report of `store_imported`."""
     path, known = resolve_local_path(path), {paper.paper_id: paper for paper in read_known_papers(store)}
     store.close_database()
     imported = read_new_papers(path, known, rows, reading)
-    reading.check_used()
+    reading.require_all_headers_used()
     return store_imported(store, run_id, path, "papers", imported, licence=licence)
 
 
 def import_reviews(
     store: Store, run_id: str, path: Path, by: str | None = None, writer: str | None = None, rows: range | None = None,
     make_papers: bool = False, only: bool = False, epoch: int | None = None, licence: str | None = None,
-    reading: ColumnNames = AS_NAMED,
+    reading: ColumnOptions = AS_NAMED,
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the reviews and judgments in the file *path*; returns the report of `store_imported`.
 
@@ -78,7 +78,7 @@ def import_reviews(
         path, *load_reviews_judgments_and_paper_ids(store, known), by=by, only=only, writer=writer, rows=rows,
         make_papers=make_papers, epoch=epoch, reading=reading,
     )  # fmt: skip
-    reading.check_used()
+    reading.require_all_headers_used()
     if by is not None and not only and not imported.unnamed and imported.named not in ((), (by,)):
         raise SourceError(
             f"{path.name} names its candidates itself, in its column candidate ({format_name_list(imported.named)}): "
@@ -164,7 +164,7 @@ def load_stated_categories(store: Store) -> dict[str, str]:
 
 
 def store_imported(
-    store: Store, run_id: str, path: Path, kind: str, imported: Imported, domain: str | None = None,
+    store: Store, run_id: str, path: Path, kind: str, imported: ImportResult, domain: str | None = None,
     before: Sequence[Step] = (), licence: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Stores the records *imported* from the file *path*, records the import, and returns a report.
@@ -250,7 +250,7 @@ def _split_records_into_parts(records: Sequence[Any]) -> list[Sequence[Any]]:
     return [records[first : first + AT_ONCE] for first in range(0, len(records), AT_ONCE)]
 
 
-def write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> Path:
+def write_refusals(store: Store, run_id: str, path: Path, imported: ImportResult) -> Path:
     """Writes the refused rows of the file *path* with their reasons, one per line; returns the written file."""
     stem = path.stem.encode()[:100].decode(errors="ignore")
     file = store.folder / "refused" / f"{run_id}-{stem}.jsonl"
@@ -277,7 +277,7 @@ def build_judgments_row(judgments: Judgments) -> dict[str, Any]:
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
 
-def report_unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
+def report_unknown_papers(store: Store, imported: ImportResult) -> dict[str, Any] | None:
     """Returns a report on refused rows that name papers unknown to the edition; None if there are none.
 
     ``known`` is the number of the edition's papers, and ``line`` a message for users.
@@ -327,7 +327,7 @@ def summarise_judgments(
       only an LM could write the judgments, because an import never pays for replies.
     - ``losses``: a line for each way in which the writer ``rule`` loses text of the reviews.
     """
-    from gre_bench.writing.rules.judgments import WRITER, describe_losses, judgments_of
+    from gre_bench.writing.rules.judgments import WRITER, describe_lost_text, write_rule_judgments
 
     if not imported:
         return None
@@ -345,7 +345,7 @@ def summarise_judgments(
     for review in _list_first_reviews(imported, known):
         if judgments and review.review_id not in texts:
             continue
-        text = texts[review.review_id] if judgments else judgments_of(review.text or "")
+        text = texts[review.review_id] if judgments else write_rule_judgments(review.text or "")
         rows.append(
             {"candidate_id": review.candidate, "review_id": review.review_id, "review": review.text, "judgments": text,
              "lines": count_judgments(text or "")[0]}
@@ -359,7 +359,7 @@ def summarise_judgments(
         lines = str(text_of.get(row.pop("longest_id"), "")).splitlines()
         candidates.append(row | {"example": lines[0] if lines else None})
     read = [] if judgments else _list_first_reviews(imported)
-    losses = describe_losses([(review.paper_id, review.text or "") for review in read])
+    losses = describe_lost_text([(review.paper_id, review.text or "") for review in read])
     return {"writer": writer, "candidates": candidates, "losses": losses}
 
 
@@ -394,7 +394,7 @@ def import_yelp(
     }
 
 
-def import_graded(
+def import_graded_reviews(
     store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None,
     licence: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
@@ -437,10 +437,10 @@ def set_job_domain(job: Job) -> Job:
     return replace(job, settings=job.settings.model_copy(update=update))
 
 
-def load_stored_points(store: Store) -> dict[str, Point]:
+def load_stored_points(store: Store) -> dict[str, LabelledPoint]:
     """Returns id → point, for all stored points. A point is a remark of a review, with labels."""
     return {
-        row["point_id"]: Point(
+        row["point_id"]: LabelledPoint(
             row["point_id"], row["paper_id"], row["review_id"], row["candidate"], row["text"], row["place"],
             json.loads(row["labels"]),
         )
@@ -448,8 +448,8 @@ def load_stored_points(store: Store) -> dict[str, Point]:
     }  # fmt: skip
 
 
-def import_points(
-    store: Store, run_id: str, path: Path, orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED
+def import_labelled_points(
+    store: Store, run_id: str, path: Path, orders: Mapping[str, Mapping[str, float]], reading: ColumnOptions = AS_NAMED
 ) -> dict[str, Any]:
     """Imports the labelled points (remarks of reviews) in the file *path*; returns the report of `store_imported`.
 
@@ -457,7 +457,7 @@ def import_points(
     """
     path, (papers, reviews) = resolve_local_path(path), load_papers_and_reviews_by_id(store)
     points, imported = read_new_points(path, load_stored_points(store), reviews, papers.keys(), orders, reading)
-    reading.check_used()
+    reading.require_all_headers_used()
     rows = [asdict(point) | {"labels": json.dumps(point.labels, sort_keys=True), "run_id": run_id} for point in points]
     report = store_imported(store, run_id, path, "graded", imported, before=[("put_points", rows)])
     withheld = "texts and labels of points are in no release"

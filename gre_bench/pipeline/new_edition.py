@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import check_name, explain_refused_file, read_text, use_file_limits
+from gre_bench.core.incoming import check_file_name_is_utf8, explain_refused_file, read_text, use_file_limits
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted, format_csv_table
-from gre_bench.ingest.records.cells import Imported, RefusedError, is_name
-from gre_bench.ingest.records.columns import ColumnNames, UnclearField, UnsureError, clean_id
+from gre_bench.ingest.records.cells import ImportResult, RefusedError, is_name
+from gre_bench.ingest.records.columns import ColumnOptions, UnclearColumnsError, UnclearField, make_valid_id
 from gre_bench.ingest.records.opening import TEXTS
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
 from gre_bench.ingest.snapshot import make_snapshot
@@ -33,7 +33,7 @@ from gre_bench.pipeline.reading import find_snapshot_folder
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store, now, queries
 from gre_bench.store.files import edition_lock, is_lock_held
-from gre_bench.writing.rules.judgments import describe_losses
+from gre_bench.writing.rules.judgments import describe_lost_text
 from gre_bench.writing.writers import is_rule
 
 PDF = ".pdf"
@@ -50,13 +50,13 @@ class ParsedFiles:
       folder.
     """
 
-    papers: tuple[Path, Imported]
-    reviews: list[tuple[Path, Imported]] = field(default_factory=list)
+    papers: tuple[Path, ImportResult]
+    reviews: list[tuple[Path, ImportResult]] = field(default_factory=list)
     pdfs: dict[str, Path] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
     @property
-    def files(self) -> list[tuple[Path, Imported]]:
+    def files(self) -> list[tuple[Path, ImportResult]]:
         return [self.papers, *self.reviews]
 
     @property
@@ -76,8 +76,8 @@ class ParsedFiles:
 
     def check(self, chosen: Settings) -> None:
         """Raises `SourceError` if too few papers have enough human reviews for *chosen*, or if nobody can be ranked."""
-        fewest, most = chosen.edition.fewest_reviews, max(self.human.values(), default=0)
-        if not self.has_papers(fewest):
+        fewest, most = chosen.edition.effective_min_reviews, max(self.human.values(), default=0)
+        if not self.has_papers_with_human_reviews(fewest):
             needs = "a human review each" if fewest == 1 else (
                 f"{fewest} human reviews each (one is the human candidate, the other its reference)"
             )  # fmt: skip
@@ -91,7 +91,7 @@ class ParsedFiles:
                 "with --candidate NAME=FILE, or a second human review a paper"
             )
 
-    def has_papers(self, reviews: int) -> bool:
+    def has_papers_with_human_reviews(self, reviews: int) -> bool:
         """Whether at least two papers, the minimum for a board, have this many human *reviews* each."""
         return sum(count >= reviews for count in self.human.values()) >= 2
 
@@ -117,7 +117,9 @@ class ParsedFiles:
         served: dict[str, Any] = {
             "scoring.metrics": metrics, "writing.candidates": candidates, "writing.judgments": writer,
         }  # fmt: skip
-        if chosen.edition.references == "all" and not self.has_papers(chosen.edition.fewest_reviews):
+        if chosen.edition.references == "all" and not self.has_papers_with_human_reviews(
+            chosen.edition.effective_min_reviews
+        ):
             served["edition.min_reviews"] = 1
         for name in served.keys() - {text.partition("=")[0] for text in stated}:
             group, _, key = name.partition(".")
@@ -127,7 +129,7 @@ class ParsedFiles:
 
 
 def parse_files(
-    papers: Path, human: Path, candidates: Sequence[tuple[str | None, Path]], reading: ColumnNames,
+    papers: Path, human: Path, candidates: Sequence[tuple[str | None, Path]], reading: ColumnOptions,
     writer: str | None = None,
 ) -> ParsedFiles:  # fmt: skip
     """Reads all files of a new edition; stores nothing.
@@ -139,18 +141,18 @@ def parse_files(
 
     Unusable rows are refused, each with a reason. Raises `SourceError` if nothing in a file can be used. Raises
     `SettingsError` for a candidate with the name of a control, and if *reading* names a header that no file has. Raises
-    one `UnsureError` for all ambiguous columns of all files.
+    one `UnclearColumnsError` for all ambiguous columns of all files.
     """
     for name, _ in candidates:
         if name is not None:
             check_candidate_name(name)
-    understood, unclear = ParsedFiles((papers, Imported())), list[UnclearField]()
+    understood, unclear = ParsedFiles((papers, ImportResult())), list[UnclearField]()
     if papers.is_dir():
         _read_papers(understood)
     else:
         try:
             understood.papers = (papers, read_new_papers(papers, {}, reading=reading))
-        except UnsureError as unsure:
+        except UnclearColumnsError as unsure:
             unclear += unsure.unclear
     known: dict[str, Review] = {}
     judged: dict[tuple[str, str], str] = {}
@@ -162,15 +164,15 @@ def parse_files(
                 file, known, judged, understood.papers[1].paper_ids, by=by, writer=writer, reading=reading,
                 only=by not in (None, HUMAN),
             )  # fmt: skip
-        except UnsureError as unsure:
+        except UnclearColumnsError as unsure:
             unclear += unsure.unclear
             continue
         known |= {review.review_id: review for review in imported.reviews}
         judged |= {(item.review_id, item.writer): item.text for item in imported.judgments}
         understood.reviews.append((file, imported))
     if unclear:
-        raise UnsureError(unclear)
-    reading.check_used()
+        raise UnclearColumnsError(unclear)
+    reading.require_all_headers_used()
     return understood
 
 
@@ -180,9 +182,9 @@ def _read_papers(understood: ParsedFiles) -> None:
     expected = f"expected <paper id>{PDF}, {' or '.join(TEXTS)}"
     files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
     for number, file in enumerate(files, start=1):
-        paper_id = clean_id(file.stem)
+        paper_id = make_valid_id(file.stem)
         try:
-            check_name(file)
+            check_file_name_is_utf8(file)
             if (reason := explain_refused_file(file)) or file.suffix.lower() not in (PDF, *TEXTS):
                 raise RefusedError(f"not a paper{f': {reason}' if reason else ''}; {expected}")
             if not is_name(paper_id):
@@ -224,7 +226,7 @@ def write_report(understood: ParsedFiles, path: Path) -> Path:
 
 def is_unfinished_edition(store: Store, files: Sequence[Path]) -> bool:
     """Whether `make_edition` made *store* from exactly these *files*, and its last run has not ended as done."""
-    if store.is_loaded or any(not file.exists() for file in files):
+    if store.is_from_release or any(not file.exists() for file in files):
         return False
     status = store.status()
     if status and status["state"] == "done":
@@ -295,7 +297,7 @@ def describe_parsed_files(understood: ParsedFiles, settings: Settings) -> list[s
         lines += [f"  {imported.row_counts}"] if imported.row_counts else []
         if is_rule(settings.writing.judgments or ""):
             read = [(review.paper_id, review.text) for review in imported.reviews if review.text]
-            lines += [f"  {loss}" for loss in describe_losses(read)]
+            lines += [f"  {loss}" for loss in describe_lost_text(read)]
     lines += _describe_review_coverage(understood, settings)
     writers = (item.writer for _, imported in understood.reviews for item in imported.judgments)
     writer = settings.writing.judgments or next(writers, "nobody")
@@ -305,7 +307,7 @@ def describe_parsed_files(understood: ParsedFiles, settings: Settings) -> list[s
 def _describe_review_coverage(understood: ParsedFiles, settings: Settings) -> list[str]:
     """Returns lines on papers with enough human reviews, and on papers that lack a candidate's review."""
     counts, lines = understood.human, list[str]()
-    fewest = settings.edition.fewest_reviews
+    fewest = settings.edition.effective_min_reviews
     enough = [count for count in counts.values() if count >= fewest]
     few = sorted(name for name, count in counts.items() if count < fewest)
     span = f"{min(enough)} to {max(enough)}" if enough and min(enough) < max(enough) else f"{max(enough, default=0)}"

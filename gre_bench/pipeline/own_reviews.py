@@ -18,13 +18,13 @@ from typing import Any
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError, StoreError, UnfinishedError
 from gre_bench.core.incoming import use_file_limits
-from gre_bench.core.known_names import resolve_name
+from gre_bench.core.known_names import require_known_name
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.cells import CONFLICT, Imported
-from gre_bench.ingest.records.columns import AS_NAMED, ColumnNames
+from gre_bench.ingest.records.cells import CONFLICT, ImportResult
+from gre_bench.ingest.records.columns import AS_NAMED, ColumnOptions
 from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, read_new_reviews, read_table_rows
 from gre_bench.perturbations.by_name import is_perturbed_candidate
@@ -47,7 +47,7 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 def import_candidate(
     store: Store, job: Job, file: Path, name: str, writer: str | None = None, replace: bool = False,
-    licence: str | None = None, reading: ColumnNames = AS_NAMED, partial: bool = False,
+    licence: str | None = None, reading: ColumnOptions = AS_NAMED, partial: bool = False,
 ) -> tuple[Job, dict[str, Any]]:  # fmt: skip
     """Stores the reviews in *file* as the candidate *name*; returns the job that scores it, and a report.
 
@@ -76,7 +76,7 @@ def import_candidate(
             writer=writer,
             reading=reading,
         )
-        reading.check_used()
+        reading.require_all_headers_used()
         lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
         if before and not replace and lost:
             raise SettingsError(
@@ -169,7 +169,7 @@ def find_judgments_writers(store: Store, job: Job) -> tuple[str | None, str | No
 
 
 def _require_judgments_writer(
-    store: Store, job: Job, reviews: Sequence[Review], imported: Imported, replace: bool
+    store: Store, job: Job, reviews: Sequence[Review], imported: ImportResult, replace: bool
 ) -> str | None:
     """Returns the identity of the writer whose judgments the boards score; None if they score no judgments.
 
@@ -234,7 +234,7 @@ def find_candidate(store: Store, name: str) -> Row:
     *name*: its name or the end of its name. Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """
     known = [row["candidate"] for row in store.read(queries.KNOWN_CANDIDATES)]
-    name = check_candidate_name(resolve_name(name, known, f"edition {store.key} has no candidate"))
+    name = check_candidate_name(require_known_name(name, known, f"edition {store.key} has no candidate"))
     return {"edition": store.key, "candidate": name} | store.read(queries.CANDIDATE_COUNTS, candidate=name)[0]
 
 
@@ -319,7 +319,7 @@ def explain_readdition(settings: Settings, name: str) -> list[str]:
         )
     file, by = settings.sources.reviews, settings.sources.reviews_by
     with suppress(SourceError):  # the next refresh cannot read such a file either
-        rows = read_table_rows(file, REVIEW_COLUMNS, None, Imported()) if file else ()
+        rows = read_table_rows(file, REVIEW_COLUMNS, None, ImportResult()) if file else ()
         if any((row.get("candidate") or by) == name for _, row in rows):
             notes.append(f"the next refresh reads {file} again (sources.reviews); take the rows of {name} out of it")
     return notes

@@ -15,10 +15,10 @@ from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.core.terminal import counted
-from gre_bench.metrics.scoring import MetricWork, ScoringResult, collect_predictions
+from gre_bench.metrics.scoring import MetricCases, ScoringResult, collect_predictions
 from gre_bench.pipeline.planning import RunPlan
 from gre_bench.pipeline.runs.job import Job, Progress
-from gre_bench.pipeline.runs.workers import Workers
+from gre_bench.pipeline.runs.workers import ScoringWorkers
 from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.stats.auc import compute_auc
 from gre_bench.store import Store, now, queries
@@ -27,7 +27,7 @@ Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 """Papers, each with its cases by signature id."""
 
 
-def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Progress) -> None:
+def score(store: Store, job: Job, workers: ScoringWorkers, work: RunPlan, progress: Progress) -> None:
     """Scores the planned pairs that have no score yet, in chunks of whole papers; each chunk is committed at once.
 
     Args:
@@ -37,7 +37,7 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
         work: the plan. Remarks on the scoring are added to its notes.
         progress: the run's progress, to which each chunk is reported.
     """
-    due = read_due_cases(store, work)
+    due = load_unscored_cases(store, work)
     progress.stage("scoring", count_pairs_by_state(store, work))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
@@ -66,7 +66,7 @@ def score(store: Store, job: Job, workers: Workers, work: RunPlan, progress: Pro
         store.copy_for_readers(job.settings.run.read_copy_every_s)
 
 
-def read_due_cases(store: Store, work: RunPlan) -> dict[str, dict[str, list[Case]]]:
+def load_unscored_cases(store: Store, work: RunPlan) -> dict[str, dict[str, list[Case]]]:
     """Returns paper id → signature id → the cases (texts of paper, candidate and reference) without a score."""
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for signature_id, planned in groupby(work.planned, itemgetter(0)):
@@ -78,18 +78,18 @@ def read_due_cases(store: Store, work: RunPlan) -> dict[str, dict[str, list[Case
     return due
 
 
-def group_cases_by_metric(chunk: Chunk, work: RunPlan) -> list[MetricWork]:
+def group_cases_by_metric(chunk: Chunk, work: RunPlan) -> list[MetricCases]:
     """Returns the cases of all papers in *chunk*, grouped by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:
         for signature_id, cases in by_signature.items():
             gathered[signature_id] += cases
     metric_of = {signature.signature_id: metric for metric, signature in work.signatures.items()}
-    return [MetricWork(metric_of[name], name, tuple(cases)) for name, cases in gathered.items()]
+    return [MetricCases(metric_of[name], name, tuple(cases)) for name, cases in gathered.items()]
 
 
 def read_known_spans(
-    store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
+    store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricCases]
 ) -> dict[str, SpanLogprob]:
     """Returns digest of a prediction → its log-probabilities, for those predictions of *works* that the store has.
 
@@ -190,7 +190,10 @@ def compute_and_store_auc(store: Store, signature: Signature, trained_on: Traini
     *trained_on*: the papers that the evaluation LM or the writer was trained on; they are left out. If too few scores
     remain for an interval, an AUC stored before is deleted.
     """
-    signature_id, left_out = signature.signature_id, trained_on.papers_of(signature.evaluation_lm, signature.writer)
+    signature_id, left_out = (
+        signature.signature_id,
+        trained_on.get_papers_seen_by(signature.evaluation_lm, signature.writer),
+    )
     same, other = (
         [row for row in store.rows(queries.SCORED_PAIRS, signature_id=signature_id, candidate_id=name)
          if row["paper_id"] not in left_out]

@@ -15,7 +15,7 @@ from gre_bench.core.records import Candidate, Source, WrittenText
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.lm.opening import find_perturbations_in_training
-from gre_bench.metrics.cases import Entry, MissingText, Response
+from gre_bench.metrics.cases import MissingText, ReviewWithJudgments, SampledPaper
 from gre_bench.perturbations.by_name import (
     HARM_DEGREES,
     PERTURBATIONS,
@@ -54,7 +54,7 @@ def choose_perturbations(settings: Settings) -> dict[str, str]:
             f"validation.perturbations names no change; those of {domain.name}: {', '.join(domain.perturbations)}"
         )
     for name in chosen:
-        why_not = domain.explain_exclusion(name) or trained_on.get(name)
+        why_not = domain.explain_excluded_perturbation(name) or trained_on.get(name)
         if why_not is None and not find_perturbation(name).is_applicable_at(level):
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:
@@ -77,7 +77,7 @@ def list_harm_degrees(settings: Settings) -> tuple[dict[str, str], dict[str, str
     return {name: perturbed_candidate_name(name, "judgments") for name in names}, left_out
 
 
-def count_harm_degrees(store: Store) -> int:
+def count_harmed_candidates(store: Store) -> int:
     """Returns how many of the edition's candidates are reviews with a harm of some degree, such as ``garbling-30``."""
     degrees = {perturbed_candidate_name(name, "judgments") for name in HARM_DEGREES}
     return sum(row["candidate_id"] in degrees for row in store.read(CHANGE_MAKERS))
@@ -140,7 +140,7 @@ def find_perturbation_maker(settings: ValidationSettings, change: str) -> str:
     return {"rephrase_2": "rule-2", **settings.makers}.get(change, "rule")
 
 
-def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
+def write_perturbations(store: Store, job: Job, entries: Sequence[SampledPaper], progress: Progress) -> dict[str, str]:
     """Makes and stores the missing perturbed reviews: each perturbation of *job* for the human reviews in *entries*.
 
     Returns candidate → identity of the writer or rule that makes its reviews; empty if *job* perturbs judgments. Raises
@@ -165,7 +165,7 @@ def write_perturbations(store: Store, job: Job, entries: Sequence[Entry], progre
     return makers
 
 
-def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
+def add_perturbed_judgments(job: Job, entries: Sequence[SampledPaper], writer: str) -> list[SampledPaper]:
     """Returns *entries* with perturbed judgments of the human reviews, as responses of further candidates.
 
     *writer*: who wrote the judgments. A harm also perturbs the reviews themselves, for metrics that read reviews.
@@ -189,13 +189,13 @@ def add_perturbed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> 
                     )
                 except PerturbationError as error:
                     lacking = {"judgments": MissingText(error.code, detail=str(error))}
-            responses[candidate] = Response(f"{item.key}:{candidate}", review, texts, lacking)
+            responses[candidate] = ReviewWithJudgments(f"{item.key}:{candidate}", review, texts, lacking)
         changed_entries.append(replace(entry, responses=responses))
     return changed_entries
 
 
 def build_perturbation_input(
-    settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None
+    settings: Settings, entries: Sequence[SampledPaper], index: int, writer: str | None = None
 ) -> PerturbationInput:
     """Returns the input to perturb the human review of the paper at *index* in *entries*.
 
@@ -203,7 +203,7 @@ def build_perturbation_input(
     reviews; else, the human reviews.
     """
 
-    def text_of(entry: Entry) -> str:
+    def text_of(entry: SampledPaper) -> str:
         return (entry.human.text if writer is None else entry.human.judgments.get(writer)) or ""
 
     entry, validation = entries[index], settings.validation

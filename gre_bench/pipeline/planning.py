@@ -21,14 +21,14 @@ from gre_bench.ingest.records.sampling import draw_papers_and_roles, read_not_hu
 from gre_bench.metrics.agreement import NOT_REFERENCED, GradedItem, plan_agreement
 from gre_bench.metrics.agreement import build_review_candidate as graded_candidate
 from gre_bench.metrics.cases import (
-    Entry,
     MissingText,
     MovedReview,
-    Response,
-    add_beyond_synopses,
-    choose_writer_for_entries,
-    compares_human,
-    plan_entry_pairs,
+    ReviewWithJudgments,
+    SampledPaper,
+    add_judgments_as_beyond_synopses,
+    choose_writer_for_sampled_papers,
+    is_human_baseline_compared,
+    plan_edition_pairs,
     plan_response_moves,
 )
 from gre_bench.metrics.scoring import CHANCE_SEED
@@ -41,7 +41,7 @@ from gre_bench.pipeline.importing import (
 )
 from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments, list_perturbed_candidates
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.training_overlap import TrainingOverlap, papers_trained_on
+from gre_bench.pipeline.training_overlap import TrainingOverlap, find_training_overlap
 from gre_bench.prompts.conditions import split_condition
 from gre_bench.store import Store, now
 from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, UNWRITTEN
@@ -123,7 +123,7 @@ def collect_draw_settings(settings: EditionSettings) -> dict[str, Any]:
     names = ("papers", "seed", "roles", "candidate_slot")
     return {name: getattr(settings, name) for name in names} | {
         "reference_count": str(settings.references),
-        "min_reviews": settings.fewest_reviews,
+        "min_reviews": settings.effective_min_reviews,
         "reference_slots": list(settings.reference_slots),
         "avoid_learnt": list(settings.avoid_trained_on),
     }
@@ -143,7 +143,7 @@ def sampled_papers(store: Store, limit: int | None = None, bodies: bool = True) 
 def load_sample_entries(
     store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",), without: Container[str] = (), bodies: bool = True,
-) -> list[Entry]:  # fmt: skip
+) -> list[SampledPaper]:  # fmt: skip
     """Returns one entry per sampled paper, with all its responses (reviews with judgments) and synopses.
 
     If a text is missing and the store has the reason, the entry has this reason.
@@ -162,24 +162,28 @@ def load_sample_entries(
     for name, writer in reviewers.items():
         for item, lack in load_missing_text_reasons(store, "review", writer).items():
             paper_id = item.rpartition(":")[0]
-            by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
+            by_candidate[paper_id].setdefault(
+                name, ReviewWithJudgments(f"{paper_id}:{name}", None, {}, {"review": lack})
+            )
     assw = load_missing_text_reasons(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
     categories = load_stated_categories(store)
     every_reference = store.rows(DRAW)[0]["reference_count"] == "all"
-    roles: dict[str, list[Response]] = {}
+    roles: dict[str, list[ReviewWithJudgments]] = {}
     for row in store.rows(SAMPLE):
         roles.setdefault(row["paper_id"], []).append(by_id[row["review_id"]])
     return [
-        Entry(paper, human, tuple(references), by_candidate[paper.paper_id],
+        SampledPaper(paper, human, tuple(references), by_candidate[paper.paper_id],
               build_synopses(paper, assw, categories, parts), every_reference)
         for paper, (human, *references) in zip(sampled_papers(store, bodies=bodies), roles.values(), strict=True)
         if paper.paper_id not in without
     ]  # fmt: skip
 
 
-def iterate_reviews_with_judgments(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
+def iterate_reviews_with_judgments(
+    store: Store, judgments_by: str | None
+) -> Iterator[tuple[Review, ReviewWithJudgments]]:
     """Yields (review, response) for each stored review; the response has the judgments by every writer.
 
     If the writer *judgments_by* failed on a review, the response states why.
@@ -191,7 +195,7 @@ def iterate_reviews_with_judgments(store: Store, judgments_by: str | None) -> It
     for review in read_known_reviews(store):
         name = review.review_id
         own: dict[Source, MissingText] = {"judgments": lacking[name]} if name in lacking else {}
-        yield review, Response(name, review.text, judged.get(name, {}), own)
+        yield review, ReviewWithJudgments(name, review.text, judged.get(name, {}), own)
 
 
 def load_missing_text_reasons(store: Store, task: str, writer: str | None) -> dict[str, MissingText]:
@@ -225,10 +229,10 @@ def build_synopses(
     return known
 
 
-def _check_perturbable(edition: str, entries: Sequence[Entry], recipes: Mapping[str, Recipe]) -> None:
+def _check_perturbable(edition: str, entries: Sequence[SampledPaper], recipes: Mapping[str, Recipe]) -> None:
     """Raises `SettingsError` if a metric needs a reference and no paper has a second human review to perturb."""
     needing = [metric for metric, recipe in recipes.items() if recipe.needs_reference]
-    if needing and not compares_human(entries):
+    if needing and not is_human_baseline_compared(entries):
         raise SettingsError(
             f"edition {edition} cannot validate {', '.join(needing)}: its papers have one human review each, the "
             "reference, so none is left to change and score; validate on an edition with two or more a paper"
@@ -239,7 +243,7 @@ def plan_pairs(
     store: Store,
     job: Job,
     sign: SignMetrics,
-    entries: list[Entry],
+    entries: list[SampledPaper],
     run_id: str,
     judgments_by: str | None,
     assw_by: str | None,
@@ -262,7 +266,7 @@ def plan_pairs(
         SourceError: a metric cannot score any human review.
     """
     scoring = job.settings.scoring
-    writer = choose_writer_for_entries(entries, scoring.writer, judgments_by)
+    writer = choose_writer_for_sampled_papers(entries, scoring.writer, judgments_by)
     if judgments_by is None and not job.perturbations:
         entries = [_mark_unjudged(entry, writer) for entry in entries]
     # A validation tests only the chosen metrics; it does not need chance scores.
@@ -273,7 +277,7 @@ def plan_pairs(
     entries, generic = add_perturbed_judgments(job, entries, writer), load_domain(job.settings.edition.domain).generic
     recipes = {metric: find_recipe(metric) for metric in metrics}
     if any(recipe.synopsis == "beyond" for recipe in recipes.values()):
-        entries = add_beyond_synopses(entries, scoring.beyond, writer, scoring.form)
+        entries = add_judgments_as_beyond_synopses(entries, scoring.beyond, writer, scoring.form)
     if job.perturbations:
         _check_perturbable(store.key, entries, recipes)
     # The key is the text that the metrics read: judgments or original reviews.
@@ -286,7 +290,7 @@ def plan_pairs(
     planned = [
         (signatures[metric].signature_id, pair)
         for metric, recipe in recipes.items()
-        for pair in plan_entry_pairs(
+        for pair in plan_edition_pairs(
             entries, candidates, recipe, writer, scoring.form, job.limit, generic, elsewhere.get(recipe.source)
         )
     ]
@@ -302,17 +306,19 @@ def plan_pairs(
         references = {review.review_id for item in items for review in item.responses}
         candidates += [graded_candidate(name) for name in sorted(references)]
     _check_human_scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
-    add_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
+    store_run_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
     planned_papers, trained_on = (
         min(job.limit or len(entries), len(entries)),
-        papers_trained_on(store, job.settings, writer),
+        find_training_overlap(store, job.settings, writer),
     )
     return RunPlan(
         planned, signatures, identity.lm_id, writer, planned_papers, len(entries), trained_on, trained_on.notes
     )
 
 
-def index_moved_reviews(moved: Mapping[Source, Sequence[MovedReview]]) -> dict[Source, dict[tuple[str, str], Response]]:
+def index_moved_reviews(
+    moved: Mapping[Source, Sequence[MovedReview]],
+) -> dict[Source, dict[tuple[str, str], ReviewWithJudgments]]:
     """Returns source (``judgments`` or ``review``) → (candidate id, paper id) → the moved review.
 
     A moved review is the candidate's review of another paper, scored on this paper to measure the chance score.
@@ -330,7 +336,7 @@ def can_measure_length_effect(recipe: Recipe) -> bool:
     return recipe.needs_reference and recipe.formula != "specific"
 
 
-def _mark_unjudged(entry: Entry, writer: str) -> Entry:
+def _mark_unjudged(entry: SampledPaper, writer: str) -> SampledPaper:
     """Returns *entry* with the mark ``not_judged`` on each candidate's review that lacks judgments by *writer*.
 
     Pairs of marked reviews wait until the judgments exist.
@@ -362,7 +368,7 @@ class _PlanRow:
     run_id: str
 
 
-def add_plan(
+def store_run_plan(
     store: Store,
     job: Job,
     run_id: str,
@@ -425,7 +431,7 @@ def _check_human_scorable(
         raise SourceError(f"edition {key}: {metric} can score no human review ({reason}): {', or '.join(ways)}")
 
 
-def _list_candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
+def _list_candidates(store: Store, job: Job, entries: list[SampledPaper], signature_ids: list[str]) -> list[Candidate]:
     if job.perturbations:
         return [Candidate(HUMAN, "human"), *CONTROLS.values(), *list_perturbed_candidates(store, job)]
     known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS

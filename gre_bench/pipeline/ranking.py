@@ -22,7 +22,7 @@ from gre_bench.catalogs import models
 from gre_bench.catalogs.models import Model
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import find_recipe, find_specific_signature
+from gre_bench.core.metrics import find_recipe, find_specific_form_signature_id
 from gre_bench.core.records import HUMAN
 from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.lm.opening import find_base_model_name
@@ -34,7 +34,7 @@ from gre_bench.ranking.rank_statistics import (
     ScoredPairs,
     Words,
     build_test_family,
-    rank_statistics,
+    compute_rank_statistics,
     scores_at_human_length,
 )
 from gre_bench.stats.families import HolmFamily
@@ -42,7 +42,7 @@ from gre_bench.stats.intervals import AboveChance, above_chance, paired_test, tw
 from gre_bench.store import Row, Store, queries
 
 
-class TextRead(NamedTuple):
+class ScoredTextKey(NamedTuple):
     """The parts of a signature that determine which text a metric reads, and therefore which words are counted."""
 
     source: str
@@ -51,13 +51,13 @@ class TextRead(NamedTuple):
     cut: int
 
 
-def text_read_by(signature: queries.SignatureRow) -> TextRead:
+def build_scored_text_key(signature: queries.SignatureRow) -> ScoredTextKey:
     """Returns the parts of *signature* that determine which text its metric reads."""
     recipe = find_recipe(signature["metric"])
-    return TextRead(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
+    return ScoredTextKey(recipe.source, signature["writer"], signature["form"], RAW_CUT if recipe.formula else 10**9)
 
 
-def words_of(columns: Iterable[Sequence[Any]]) -> Words:
+def index_word_counts(columns: Iterable[Sequence[Any]]) -> Words:
     """Returns (candidate, paper) → number of words; *columns*: the result of the query `BOARD_LENGTHS`."""
     return {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
 
@@ -83,7 +83,7 @@ def store_contamination(
         day = None  # the catalogue has no such venue
     candidates = store.rows(queries.CANDIDATES)
     roles: list[tuple[Role, str]] = [("candidate", row["candidate_id"]) for row in candidates if row["kind"] == "model"]
-    roles += [role for row in signatures for role in list_lms_behind(row).items()]
+    roles += [role for row in signatures for role in get_lm_and_writers_by_role(row).items()]
     own = {
         (role, each.name): (each, len(papers), trained_on.compared)
         for role, (each, papers) in trained_on.by_role.items()
@@ -94,12 +94,12 @@ def store_contamination(
         register = own.get((role, name))
         origin = base if register and role == "evaluation_lm" else None
         rows.append(asdict(find_contamination(role, name, known, day, register, origin)))
-    grouped = [{"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
+    grouped = [{"candidate_id": name, "group_name": find_rank_group(name, board.groups), "note": board.notes.get(name)}
                for name in (row["candidate_id"] for row in candidates)]  # fmt: skip
     store.write(("put_exposures", rows), ("group_candidates", grouped))
 
 
-def list_lms_behind(signature: queries.SignatureRow) -> dict[Role, str]:
+def get_lm_and_writers_by_role(signature: queries.SignatureRow) -> dict[Role, str]:
     """Returns role → name, for the evaluation LM and the writers (LMs or rules) of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
@@ -129,7 +129,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
-    counted: dict[TextRead, Words] = {}
+    counted: dict[ScoredTextKey, Words] = {}
     judged: dict[str, dict[str, Row]] = {}
     texts: dict[str, list[Row]] = {}
     boards: dict[tuple[str, str], dict[str | None, dict[str, int]]] = defaultdict(dict)
@@ -141,7 +141,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
     for signature in signatures:
         name = signature["signature_id"]
         pairs = ScoredPairs(*store.columns(queries.BOARD_PAIRS, signature_id=name))
-        chance = compute_above_chance(store, name, find_specific_signature(signature, signatures))
+        chance = compute_above_chance(store, name, find_specific_form_signature_id(signature, signatures))
         above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
         own = {"signature_id": name, "run_id": run_id}
         tests: HolmFamily | None = None
@@ -151,7 +151,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
                 tests = build_test_family(pairs, groups, above)
             of_board = own | {"board": board}
             rows["pair_tests"] += [asdict(test) | of_board for test in tests.tests]
-            rows["rank_statistics"] += [asdict(row) | of_board for row in rank_statistics(pairs, groups, tests)]
+            rows["rank_statistics"] += [asdict(row) | of_board for row in compute_rank_statistics(pairs, groups, tests)]
         writer = signature["writer"]
         if writer not in judged:
             judged[writer] = {row["candidate_id"]: row for row in store.rows(queries.BOARD_JUDGMENTS, writer=writer)}
@@ -174,7 +174,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[queries.S
         store.fill_board()
 
 
-def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
+def find_rank_group(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
     """Returns the first of *groups* (group → name patterns) that matches the candidate *name*; None for the main group.
 
     The human baseline and the controls are always in the main group.
@@ -188,8 +188,8 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 def compute_above_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
     """Returns candidate → how far its scores are above its chance scores.
 
-    *specific_id*: the id of the signature of the metric's specific form (see `find_specific_signature`). If it is None,
-    the result is empty.
+    *specific_id*: the id of the signature of the metric's specific form (see `find_specific_form_signature_id`). If it
+    is None, the result is empty.
     """
     if specific_id is None:
         return {}
@@ -224,7 +224,7 @@ def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
 
 def build_profile_rows(
     store: Store, signature: queries.SignatureRow, pairs: ScoredPairs, known: Mapping[str, Model],
-    counted: dict[TextRead, Words], judged: Mapping[str, Row], texts: Sequence[Row],
+    counted: dict[ScoredTextKey, Words], judged: Mapping[str, Row], texts: Sequence[Row],
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Returns the rows of the table ``profiles`` (lengths, costs, judgments) for one signature, one per human or model.
 
@@ -233,9 +233,9 @@ def build_profile_rows(
     - *texts*: the numbers of texts requested from LMs or rules, with their tokens.
     """
     recipe = find_recipe(signature["metric"])
-    read = text_read_by(signature)
+    read = build_scored_text_key(signature)
     if read not in counted:
-        counted[read] = words_of(store.columns(queries.BOARD_LENGTHS, **read._asdict()))
+        counted[read] = index_word_counts(store.columns(queries.BOARD_LENGTHS, **read._asdict()))
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else scores_at_human_length(pairs, words)
     texts_of: dict[str, list[Row]] = defaultdict(list)
@@ -258,7 +258,9 @@ def build_profile_rows(
             **compute_text_cost(texts_of[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
             "human_lines": human_lines,
-            "conflict": describe_conflict(name, list_lms_behind(signature), known) if kind == "model" else None,
+            "conflict": describe_conflict(name, get_lm_and_writers_by_role(signature), known)
+            if kind == "model"
+            else None,
         }
         for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(queries.CANDIDATES))
         if kind in ("human", "model")

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError, build_missing_file_error
-from gre_bench.core.incoming import check_name, explain_refused_file, use_file_limits
+from gre_bench.core.incoming import check_file_name_is_utf8, explain_refused_file, use_file_limits
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import hold_file_lock
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import check_review_form, read_notes, select_new_records
-from gre_bench.ingest.records.row_files import read_notes_file, read_texts
+from gre_bench.ingest.records.row_files import read_notes_file, read_paper_texts
 from gre_bench.ingest.records.venues import check_verified, find_venue_entry
 from gre_bench.ingest.snapshot import MANIFEST, NOTES, UNSTATED, Snapshot, make_snapshot
 from gre_bench.pipeline.importing import (
@@ -167,7 +167,7 @@ def seal_source_snapshot(
     if sources.pdfs is not None:
         files = sorted(sources.pdfs.glob("*.pdf"))
         for file in files:
-            check_name(file)
+            check_file_name_is_utf8(file)
         if refused := [f"{file.name}: {reason}" for file in files if (reason := explain_refused_file(file))]:
             raise SourceError(
                 f"{sources.pdfs} holds what is not read: {'; '.join(refused)}; put the PDFs themselves there"
@@ -187,7 +187,7 @@ def seal_source_snapshot(
             except SourceError:
                 # The snapshot is damaged: it is renamed, and remade from the files.
                 folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
-        texts = read_texts(sources.texts) if sources.texts else {}
+        texts = read_paper_texts(sources.texts) if sources.texts else {}
         assert sources.notes is not None
         notes = read_notes_file(sources.notes)
         source = f"files: {sources.notes.name}"

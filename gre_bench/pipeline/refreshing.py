@@ -28,9 +28,15 @@ from gre_bench.pipeline.runs.job import Job, Progress, record_run
 from gre_bench.pipeline.runs.spending import describe_unanswered_requests
 from gre_bench.pipeline.runs.unchanged import record_done_refresh
 from gre_bench.pipeline.runs.workers import check_task_runner, run_with_workers
-from gre_bench.pipeline.training_overlap import papers_trained_on
+from gre_bench.pipeline.training_overlap import find_training_overlap
 from gre_bench.pipeline.validation_records import store_validation_records
-from gre_bench.pipeline.writing import identify_reviewers, scored_responses, write_assw, write_judgments, write_reviews
+from gre_bench.pipeline.writing import (
+    identify_reviewers,
+    list_responses_to_score,
+    write_assw,
+    write_judgments,
+    write_reviews,
+)
 from gre_bench.store import Store, missing_edition_error, queries
 from gre_bench.tasks.backends import SignMetrics
 
@@ -65,7 +71,7 @@ def refresh(job: Job, show: Show | None = None) -> dict[str, Any]:
         for signature in work.signatures.values():
             compute_and_store_auc(store, signature, work.trained_on)
         store_validation_records(store, job.state, list(work.signatures.values()))
-        store_rank_statistics(store, job, _load_signature_rows(work), progress.run_id)
+        store_rank_statistics(store, job, _build_signature_rows(work), progress.run_id)
         if show:
             show(store, job, work.signature_ids)
         uncovered = store.rows(queries.UNCOVERED, signature_ids=work.signature_ids)
@@ -79,23 +85,24 @@ def check_scoring_job(job: Job) -> Job:
     """Returns *job* with its domain set, after checking that this machine can run its metrics' evaluation LM.
 
     Without this check, a run would read papers and pay LM writers before it fails. With Ray, the LM is not checked,
-    because workers may have LMs that this machine lacks. Raises the errors of `check_job` and `check_model_is_local`.
+    because workers may have LMs that this machine lacks. Raises the errors of `check_job_and_name_candidates` and
+    `check_model_is_local`.
     """
-    job = set_job_domain(check_job(job))
+    job = set_job_domain(check_job_and_name_candidates(job))
     metrics = job.settings.scoring.metrics
     if job.settings.run.runner != "ray" and any(find_recipe(name).asks == "evaluation_lm" for name in metrics):
         check_model_is_local(job.settings.evaluation_lm)
     return job
 
 
-def check_job(job: Job) -> Job:
+def check_job_and_name_candidates(job: Job) -> Job:
     """Checks *job*, and returns it with the full names of its candidates (``model`` → ``.../model``).
 
     Raises `SettingsError` for an impossible job, such as a new edition without sources, or a short name that fits
     several candidates. Raises `SourceError` for a missing source file.
     """
     store, sources = job.store, job.settings.sources
-    store.refuse_loaded()
+    store.refuse_if_from_release()
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
     check_task_runner(job.settings)
@@ -118,7 +125,7 @@ def write_texts_ahead(job: Job) -> dict[str, Any]:
 
     A machine without a GPU can thus request the texts from LMs, for a machine with a GPU to score later.
     """
-    job = set_job_domain(check_job(job))
+    job = set_job_domain(check_job_and_name_candidates(job))
     store = job.store
     with store.lock("write", job.wait_s), record_run(store, "write", job.settings) as progress:
         lost = describe_unanswered_requests(store)
@@ -143,7 +150,7 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
     lost = describe_unanswered_requests(store)
     with import_and_draw_sample(store, job, progress) as notes:
         if job.perturbations:
-            trained_on, ids = papers_trained_on(store, job.settings), read_sampled_ids(store)
+            trained_on, ids = find_training_overlap(store, job.settings), read_sampled_ids(store)
             trained_on.keep_untrained(ids, ids, "a validation", store.key)
             job = replace(job, left_out=trained_on.papers)
         texts = write_texts(store, job, progress)
@@ -154,7 +161,7 @@ def prepare_scoring(store: Store, job: Job, sign: SignMetrics, progress: Progres
         entries = load_sample_entries(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out, bodies)
         work = plan_pairs(store, job, sign, entries, progress.run_id, *by)
     work.notes[:0] = [*lost, *notes, *describe_poor_extraction(store, job.limit)]
-    store_contamination(store, job, _load_signature_rows(work), work.trained_on)
+    store_contamination(store, job, _build_signature_rows(work), work.trained_on)
     store.copy_for_readers()
     return work
 
@@ -209,7 +216,7 @@ def write_texts(store: Store, job: Job, progress: Progress) -> TextWriters:
         names = names | write_perturbations(
             store, job, load_sample_entries(store, names, without=job.left_out, bodies=False), progress
         )
-    scored = scored_responses(job, load_sample_entries(store, names, without=job.left_out, bodies=False))
+    scored = list_responses_to_score(job, load_sample_entries(store, names, without=job.left_out, bodies=False))
     judgments_by = write_judgments(store, job, scored, progress)
     return TextWriters(names, judgments_by, write_assw(store, job, papers, progress))
 
@@ -225,6 +232,6 @@ def require_texts(store: Store, job: Job, work: RunPlan) -> None:
         )
 
 
-def _load_signature_rows(work: RunPlan) -> list[queries.SignatureRow]:
+def _build_signature_rows(work: RunPlan) -> list[queries.SignatureRow]:
     rows = (asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values())
     return [cast(queries.SignatureRow, row) for row in rows]

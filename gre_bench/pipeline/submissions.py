@@ -28,7 +28,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.ingest.pdf.audit import find_instructions
 from gre_bench.ingest.pdf.text import INVISIBLE, TAGS
 from gre_bench.ingest.records.cells import NO_PATH, is_name
-from gre_bench.ingest.records.columns import ColumnNames
+from gre_bench.ingest.records.columns import ColumnOptions
 from gre_bench.ingest.records.tables import read_new_reviews
 from gre_bench.ingest.snapshot import is_redistributable
 from gre_bench.pipeline.importing import file_sha256, parse_licence
@@ -45,7 +45,7 @@ A shingle is a run of consecutive words. Two texts are nearly equal if this shar
 also occurs in the other.
 """
 SHOWN_PAPERS = 3
-READING = ColumnNames({"paper_id": ["paper_id"], "review": ["review"]})
+READING = ColumnOptions({"paper_id": ["paper_id"], "review": ["review"]})
 """How the file of a submission's reviews is read: only columns with these two names count."""
 _HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
 _REFUSED = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")

@@ -23,7 +23,7 @@ from gre_bench.tuning import record
 from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from gre_bench.tuning.record import write_errors_as_settings_error
 from gre_bench.tuning.tuning_settings import TuningSettings
-from gre_bench.writing.rules.judgments import judgments_of_passage
+from gre_bench.writing.rules.judgments import write_passage_judgments
 from gre_bench.writing.writers import WriterContext, find_writer_register, study_account
 
 
@@ -62,7 +62,7 @@ class TrainingJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuningJob(TrainingJob):
+class FineTuningJob(TrainingJob):
     """A training run that fine-tunes the evaluation LM in the folder *base*.
 
     *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts. *state*: the folder that
@@ -80,7 +80,7 @@ class TuningJob(TrainingJob):
         return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
-def tune(job: TrainingJob) -> dict[str, Any]:
+def train_and_score_cache_ngram(job: TrainingJob) -> dict[str, Any]:
     """Trains the evaluation LM `cache-ngram` as *job* says; returns the result, with scores on held-out papers.
 
     If *job* holds no papers out, every sixth paper is held out for these scores. If the folder ``job.out`` has a model
@@ -96,12 +96,12 @@ def tune(job: TrainingJob) -> dict[str, Any]:
         return {"trained_on": len(trained_on), "chosen_on": len(kept), "held_out": asdict(figures), "refused": refused,
                 "unknown": unknown}  # fmt: skip
 
-    training = record.train_once(job.out, job.inputs, train_and_write_register)
+    training = record.train_unless_finished(job.out, job.inputs, train_and_write_register)
     return {"folder": str(job.out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
             "refused": training.get("refused", {}), "unknown": training.get("unknown", [])}  # fmt: skip
 
 
-def tune_lm(job: TuningJob) -> dict[str, Any]:
+def fine_tune_evaluation_lm(job: FineTuningJob) -> dict[str, Any]:
     """Fine-tunes an evaluation LM as *job* says; returns its training record and its folder.
 
     Raises `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
@@ -244,11 +244,11 @@ def _add_passage_judgments(paper: JudgedPaper, known: Paper | None, seed: int) -
     if not (known and known.text):
         return paper
     size = round(sum(map(len, paper.judgments)) / len(paper.judgments))
-    return replace(paper, passage=judgments_of_passage(known.text, size, seed))
+    return replace(paper, passage=write_passage_judgments(known.text, size, seed))
 
 
 def _add_synopses(
-    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob
+    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: FineTuningJob
 ) -> list[JudgedPaper]:
     """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
 

@@ -21,7 +21,7 @@ from gre_bench.core.training_registers import PaperTexts, Register
 from gre_bench.lm.opening import find_training_register
 from gre_bench.pipeline.importing import read_known_papers, read_known_reviews
 from gre_bench.ranking.contamination import Role
-from gre_bench.store import ReadCopy, Store
+from gre_bench.store import ReadersCopyStore, Store
 from gre_bench.store.queries import SAMPLE, TEXTS
 from gre_bench.writing.writers import find_writer_register
 
@@ -47,7 +47,7 @@ class TrainingOverlap:
         """The ids of the papers that any LM or rule was trained on."""
         return frozenset().union(*(papers for _, papers in self.by_role.values()))
 
-    def papers_of(self, evaluation_lm: str, writer: str) -> frozenset[str]:
+    def get_papers_seen_by(self, evaluation_lm: str, writer: str) -> frozenset[str]:
         """Returns the ids of the papers that this LM or this writer, named as in a signature, was trained on."""
         named = {("evaluation_lm", evaluation_lm), ("writer", writer)}
         own = (papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
@@ -92,7 +92,7 @@ class TrainingOverlap:
         return kept
 
 
-def papers_trained_on(
+def find_training_overlap(
     store: Store, settings: Settings, writer: str | None = None, ids: Iterable[str] | None = None
 ) -> TrainingOverlap:
     """Returns which of the edition's papers its evaluation LM and its writer of judgments were trained on.
@@ -122,12 +122,12 @@ def _compare_with_registers(settings: Settings, writer: str | None, papers: Sequ
 
 
 def find_overlap_in_read_copy(settings: Settings, state: Path) -> TrainingOverlap:
-    """Returns `papers_trained_on` for the edition's copy for readers under *state*; without a copy, for no papers.
+    """Returns `find_training_overlap` for the edition's copy for readers under *state*; without a copy, for no papers.
 
     The copy for readers is the file that other processes read while a run writes.
     """
-    store = ReadCopy(state, settings.edition.edition)
-    return papers_trained_on(store, settings) if store.is_readable else _compare_with_registers(settings, None, [])
+    store = ReadersCopyStore(state, settings.edition.edition)
+    return find_training_overlap(store, settings) if store.is_readable else _compare_with_registers(settings, None, [])
 
 
 def collect_paper_texts(store: Store, papers: Sequence[Paper]) -> list[PaperTexts]:

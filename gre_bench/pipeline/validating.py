@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.metrics import find_recipe
-from gre_bench.core.records import HUMAN, Signature, edition_of
+from gre_bench.core.records import HUMAN, Signature, parse_edition_key
 from gre_bench.metrics.validation import PairKey, compute_perturbation_effects, count_candidate_words
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.pipeline.pair_scoring import (
@@ -51,11 +51,11 @@ def validate(job: Job) -> dict[str, Any]:
     """
     job = check_scoring_job(job)
     job = replace(job, perturbations=choose_perturbations(job.settings))
-    beside = [score_other_edition(job, key) for key in job.settings.validation.together_with]
+    beside = [score_additional_edition(job, key) for key in job.settings.validation.together_with]
     with score_all_pairs(job) as (store, work, progress):
         progress.stage("judging")
         effects, missed = (
-            judge_effects(store, job, work, progress.run_id, beside),
+            compute_and_store_effects(store, job, work, progress.run_id, beside),
             list_untried_perturbations(job.settings),
         )
         papers = sum(other.papers for other in beside)
@@ -67,7 +67,7 @@ def validate(job: Job) -> dict[str, Any]:
         return summary | {"edition": join_edition_names(store, beside)}
 
 
-class OtherEditionScores(NamedTuple):
+class AdditionalEditionScores(NamedTuple):
     """What another edition adds to a validation: its name and its pairs by metric.
 
     *papers*: the number of planned papers. *trained_on*: the papers that the evaluation LM or the writer was trained
@@ -75,12 +75,12 @@ class OtherEditionScores(NamedTuple):
     """
 
     edition: str
-    scores: dict[str, Scores]
+    scores: dict[str, MetricScores]
     papers: int
     trained_on: TrainingOverlap
 
 
-class Scores(NamedTuple):
+class MetricScores(NamedTuple):
     """The scores of one metric in one edition.
 
     - *rows*: candidate → its scored pairs.
@@ -102,13 +102,13 @@ def score_all_pairs(job: Job) -> Iterator[tuple[Store, RunPlan, Progress]]:
         yield store, work, progress
 
 
-def score_other_edition(job: Job, key: str) -> OtherEditionScores:
+def score_additional_edition(job: Job, key: str) -> AdditionalEditionScores:
     """Scores the missing pairs in the validation of the edition *key*, and returns all its scores.
 
     The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if there is
     no such edition or if it is the edition of *job*, and `SourceError` if some pair could not be tried.
     """
-    edition, together = edition_of(key), job.settings.edition.edition
+    edition, together = parse_edition_key(key), job.settings.edition.edition
     other = Store(job.state, edition)
     if edition == together:
         raise SettingsError(f"validation.together_with: {key} is the edition that is validated; name others only")
@@ -124,13 +124,13 @@ def score_other_edition(job: Job, key: str) -> OtherEditionScores:
         metrics = count_pairs_by_state(store, work)
         if unfinished := [row["metric"] for row in metrics if row["missing"]]:
             raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")
-        scores = {metric: scores_of(store, job, work, metric) for metric in work.signatures}
+        scores = {metric: load_metric_scores(store, job, work, metric) for metric in work.signatures}
         progress.end("done", f"validated together with {together}", metrics)
-        return OtherEditionScores(store.key, scores, work.papers, work.trained_on)
+        return AdditionalEditionScores(store.key, scores, work.papers, work.trained_on)
 
 
-def judge_effects(
-    store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[OtherEditionScores] = ()
+def compute_and_store_effects(
+    store: Store, job: Job, work: RunPlan, run_id: str, beside: Sequence[AdditionalEditionScores] = ()
 ) -> list[Row]:
     """Computes and stores the effect of every perturbation on the scores of every metric; writes validation records.
 
@@ -145,7 +145,7 @@ def judge_effects(
     broken = {row["metric"] for row in load_missing_score_reasons(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
         compute_and_store_auc(store, signature, work.trained_on)
-        scores = [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
+        scores = [load_metric_scores(store, job, work, metric), *(other.scores[metric] for other in beside)]
         effects = list(compute_effects(scores, job, signature.signature_id))
         rows += [row | {"metric": metric} for row in effects]
         if not whole:
@@ -166,12 +166,12 @@ def judge_effects(
     return rows
 
 
-def join_edition_names(store: Store, beside: Sequence[OtherEditionScores]) -> str:
+def join_edition_names(store: Store, beside: Sequence[AdditionalEditionScores]) -> str:
     """Returns the name of all validated editions, such as ``ICLR-2023+ICLR-2024``."""
     return "+".join(sorted({store.key, *(other.edition for other in beside)}))
 
 
-def scores_of(store: Store, job: Job, work: RunPlan, metric: str) -> Scores:
+def load_metric_scores(store: Store, job: Job, work: RunPlan, metric: str) -> MetricScores:
     signature_id = work.signatures[metric].signature_id
     planned = [pair for signed, pair in work.planned if signed == signature_id]
     papers = {pair.paper_id for pair in planned}
@@ -181,10 +181,10 @@ def scores_of(store: Store, job: Job, work: RunPlan, metric: str) -> Scores:
     for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[*by_candidate, *others]):
         if row["paper_id"] in papers:
             by_candidate.get(row["candidate_id"], unchanged).append(row)
-    return Scores(by_candidate, unchanged, count_candidate_words(pair.case for pair in planned if pair.case))
+    return MetricScores(by_candidate, unchanged, count_candidate_words(pair.case for pair in planned if pair.case))
 
 
-def merge_edition_scores(editions: Sequence[Scores]) -> Scores:
+def merge_edition_scores(editions: Sequence[MetricScores]) -> MetricScores:
     """Returns the scores of all *editions* as one; a paper counts only in the first edition that has it."""
     rows: dict[str, list[Row]] = {name: [] for name in editions[0].rows}
     unchanged: list[Row] = []
@@ -196,10 +196,10 @@ def merge_edition_scores(editions: Sequence[Scores]) -> Scores:
         unchanged += [row for row in scores.unchanged if row["paper_id"] not in counted]
         words = scores.words | words
         counted |= {row["paper_id"] for own in scores.rows.values() for row in own}
-    return Scores(rows, unchanged, words)
+    return MetricScores(rows, unchanged, words)
 
 
-def compute_effects(editions: Sequence[Scores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
+def compute_effects(editions: Sequence[MetricScores], job: Job, signature_id: str) -> Iterator[dict[str, Any]]:
     """Yields one row per perturbation: its effect on the scores of a metric, or the reason why it has none.
 
     An effect compares the scores of the human review and of the perturbed review, for pairs that have both. *editions*:

@@ -2,9 +2,9 @@
 
 There is one JSON file per signature and edition, in the folder ``validations`` of the state folder. Records that ship
 with the program are in ``data``. A board shows the verdict in its signature's record. A record also counts for
-signatures that differ only in how scores are rounded (`Signature.validated_as`). Without a passing record, a metric is
-unvalidated. If an edition's own validation is undecided, records of other editions decide: the verdict is a failure if
-one of them fails, else a pass if one of them passes.
+signatures that differ only in how scores are rounded (`Signature.validation_signature`). Without a passing record, a
+metric is unvalidated. If an edition's own validation is undecided, records of other editions decide: the verdict is a
+failure if one of them fails, else a pass if one of them passes.
 
 The command ``gre-bench year`` publishes the boards of metrics whose verdict is pass or undecided. Undecided means that
 the metric failed on no perturbation, but some perturbations had too few papers or could not be made. An undecided board
@@ -24,15 +24,15 @@ from typing import Any
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.metrics import find_recipe
-from gre_bench.core.records import Signature, digest, signature_of
-from gre_bench.core.resources import resource
+from gre_bench.core.records import Signature, build_signature_from_row, digest
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import write_file
 from gre_bench.metrics.scoring import signature_writer_name
 from gre_bench.pipeline.certificates import FOLDER as CERTIFICATES
-from gre_bench.pipeline.certificates import certificate_of
+from gre_bench.pipeline.certificates import find_certificate
 from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.stats.effects import MARGIN, SMALLEST, Verdict, combine_verdicts
 from gre_bench.store import Store, now
@@ -40,7 +40,7 @@ from gre_bench.store.queries import CERTIFIED
 from gre_bench.writing.rules.writer import RuleTextWriter
 from gre_bench.writing.writers import is_rule
 
-SHIPPED = resource("data", "validations")
+SHIPPED = locate_resource("data", "validations")
 EFFECT = ("d", "low", "high", "p", "p_holm", "length_d", "length_low", "length_high", "pairs", "papers")
 """Numbers that a record keeps for the effect of a perturbation.
 
@@ -131,7 +131,7 @@ def store_validation_records(store: Store, state: Path, signatures: Sequence[Sig
     rows = []
     for signed in signatures:
         if record := find_validation_record(state, signed, store.key):
-            certificate = certificate_of(state, signed)
+            certificate = find_certificate(state, signed)
             detail = record.detail + (f"{CERTIFIED}{certificate.sentence}" if certificate else "")
             rows.append({"signature_id": signed.signature_id, "verdict": record.verdict, "edition": record.edition,
                          "detail": detail, "validated_at": datetime.fromisoformat(record.validated_at)})  # fmt: skip
@@ -150,8 +150,8 @@ def find_validation_record(state: Path, signature: Signature, edition: str | Non
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
         for record in sorted(_read_records(folder), key=lambda record: record.signature_id == signature.signature_id):
-            other = signature_of(record.signature)
-            if other.validated_as == signature.validated_as:
+            other = build_signature_from_row(record.signature)
+            if other.validation_signature == signature.validation_signature:
                 how = "" if other == signature else f" (by {other.engine_version} in {other.dtype})"
                 by_edition[record.edition] = replace(record, detail=record.detail + how)
     return _choose_deciding_record(by_edition.values(), edition)
@@ -262,7 +262,7 @@ def _read_record(file: Path) -> ValidationRecord:
         if content.pop("sha256", digest(content)) != digest(content):
             raise ValueError(f"{file} is not as it was written")
         record = ValidationRecord(**content)
-        signed = signature_of(record.signature)
+        signed = build_signature_from_row(record.signature)
         datetime.fromisoformat(record.validated_at).timestamp()
         texts = [record.edition, record.detail, *(asdict(signed) | {"ascii_fold": ""}).values()]
         known = record.verdict in ("pass", "fail", "undecided") and all(isinstance(text, str) for text in texts)

@@ -16,7 +16,7 @@ from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import Judgments, Review, WrittenText
-from gre_bench.metrics.cases import Entry, Response
+from gre_bench.metrics.cases import ReviewWithJudgments, SampledPaper
 from gre_bench.perturbations.by_name import is_perturbed_candidate
 from gre_bench.pipeline.importing import build_judgments_row, load_papers_by_id
 from gre_bench.pipeline.runs.job import Job, Progress
@@ -76,19 +76,19 @@ def write_reviews(store: Store, job: Job, papers: Sequence[str], names: Mapping[
         )  # fmt: skip
 
 
-def scored_responses(job: Job, entries: Sequence[Entry]) -> list[Response]:
+def list_responses_to_score(job: Job, entries: Sequence[SampledPaper]) -> list[ReviewWithJudgments]:
     """Returns, as responses, the reviews in *entries* that the job scores: those by humans and by its candidates."""
     named = tuple(job.perturbations.values()) or job.candidates or job.settings.scoring.candidates
-    by_id: dict[str, Response] = {}
+    by_id: dict[str, ReviewWithJudgments] = {}
     for index, entry in enumerate(entries[: job.limit]):
         chosen = [response for name, response in entry.responses.items()
                   if (name in named if named is not None else not is_perturbed_candidate(name))]  # fmt: skip
-        others = (entry.human, *entry.references, controls.pick_other_item(entries, index).human, *chosen)
+        others = (entry.human, *entry.references, controls.pick_item_half_a_list_away(entries, index).human, *chosen)
         by_id |= {response.review_id: response for response in others}
     return list(by_id.values())
 
 
-def write_judgments(store: Store, job: Job, responses: Sequence[Response], progress: Progress) -> str | None:
+def write_judgments(store: Store, job: Job, responses: Sequence[ReviewWithJudgments], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
     Writes nothing and returns None in three cases: no metric reads judgments; the settings name no writer of judgments;

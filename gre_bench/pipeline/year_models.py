@@ -68,7 +68,7 @@ def set_board_year(settings: Settings, venue: str, year: int | None, on: date) -
     return settings_of_year
 
 
-def check_models(settings: Settings) -> None:
+def check_model_keys_and_prices(settings: Settings) -> None:
     """Raises `LMError` if the API key of a model that *settings* use is not set.
 
     Raises `SettingsError` if the budget limits USD and the model's prices are not known.

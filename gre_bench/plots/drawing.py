@@ -46,7 +46,7 @@ SAID = {"human": "baseline", "control": "control"}
 """Kind of candidate → what a picture says beside the candidate's name."""
 
 
-class Interval(NamedTuple):
+class IntervalRow(NamedTuple):
     """A row of a picture: a point with its interval from *low* to *high*, if it has one.
 
     - *at*: the point on the axis. *value*: the point as text. *said*: the row in words, for screen readers.
@@ -74,7 +74,7 @@ class Curve(NamedTuple):
 
 
 def draw_intervals(
-    rows: Sequence[Interval | str],
+    rows: Sequence[IntervalRow | str],
     span: Span,
     axis: str,
     *,

@@ -35,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class GuidelineCondition:
     """A variant of the prompt for reviews: with the text *guideline*, or without any guideline.
 
     *name*: such as ``none``, ``iclr`` or ``good+rubric``. *kind*: ``none``, ``instruction`` (made from a conference's
@@ -79,7 +79,7 @@ def split_condition(candidate: str) -> tuple[str, str | None]:
     return (model, name) if model and name in SHIPPED else (candidate, None)
 
 
-def load_condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
+def load_condition(name: str, texts: Mapping[str, str] | None = None) -> GuidelineCondition:
     """Returns the condition *name*: a shipped one, or one with the user's guideline from *texts* (name → guideline).
 
     The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist. Raises `SettingsError` for
@@ -98,11 +98,11 @@ def load_condition(name: str, texts: Mapping[str, str] | None = None) -> Conditi
         own = texts[base].strip()
         if not own:
             raise SettingsError(f"the guideline {base} is empty")
-        base_condition = Condition(base, "imitating" if CHECKLIST in own else "official", own)
+        base_condition = GuidelineCondition(base, "imitating" if CHECKLIST in own else "official", own)
     elif base == "none":
-        base_condition = Condition("none", "none")
+        base_condition = GuidelineCondition("none", "none")
     elif base in (*INSTRUCTION, *IMITATING):
-        base_condition = Condition(
+        base_condition = GuidelineCondition(
             base, "instruction" if base in INSTRUCTION else "imitating", load(f"guideline_{base}").user
         )
     else:
@@ -111,4 +111,4 @@ def load_condition(name: str, texts: Mapping[str, str] | None = None) -> Conditi
         return base_condition
     if base_condition.kind != "imitating":
         raise SettingsError(f"condition {name}: a rubric counts the questions of a checklist, and {base} has none")
-    return Condition(name, "imitating", base_condition.guideline, rubric=True)
+    return GuidelineCondition(name, "imitating", base_condition.guideline, rubric=True)

@@ -17,9 +17,9 @@ from functools import cache
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 
-FOLDER = resource("data", "published")
+FOLDER = locate_resource("data", "published")
 LMS = {
     "table6": ("Llama-3.1-70B-Instruct", "openai/gpt-4o"),
     "table7": ("Llama-3.1-8B-Instruct", "openai/gpt-4o"),
@@ -31,7 +31,7 @@ SIZE = "parameters_billion"
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedNumber:
+class PrintedOrComputedNumber:
     """A number that Xu et al. 2025 print, or a number of a run to compare with a printed one.
 
     - *item*: what the metric is applied to, such as a perturbation, a model or a benchmark.
@@ -59,7 +59,7 @@ def tables() -> tuple[str, ...]:
 
 
 @cache
-def load(table: str) -> tuple[PublishedNumber, ...]:
+def load(table: str) -> tuple[PrintedOrComputedNumber, ...]:
     """Returns the numbers of *table* in printed order, row by row; raises `SettingsError` for an unknown table."""
     if table not in tables():
         raise SettingsError(
@@ -71,11 +71,13 @@ def load(table: str) -> tuple[PublishedNumber, ...]:
         for row in csv.DictReader(lines, strict=True):
             low, high, p = (float(row[name]) if row[name] else None for name in ("low", "high", "p"))
             named = {name: row[name] for name in ("table", "row", "column", "anomaly", "note")}
-            figures.append(PublishedNumber(row["metric"], row["item"], float(row["value"]), low, high, p, **named))
+            figures.append(
+                PrintedOrComputedNumber(row["metric"], row["item"], float(row["value"]), low, high, p, **named)
+            )
         return tuple(figures)
 
 
-def printed_consistency(first: str, second: str) -> dict[str, float]:
+def load_printed_correlations(first: str, second: str) -> dict[str, float]:
     """Returns metric → Spearman's coefficient between two published boards, as printed in the running text.
 
     The order of the two boards does not matter. The result is empty if the text prints no coefficient for them.
@@ -115,14 +117,16 @@ class PrintedAndComputed:
 
     metric: str
     item: str
-    printed: PublishedNumber | None
-    found: PublishedNumber | None
+    printed: PrintedOrComputedNumber | None
+    found: PrintedOrComputedNumber | None
     difference: float | None = None
     overlap: bool | None = None
     within: bool | None = None
 
 
-def compare_board_ranks(left: Iterable[PublishedNumber], right: Iterable[PublishedNumber]) -> list[BoardConsistency]:
+def compare_board_ranks(
+    left: Iterable[PrintedOrComputedNumber], right: Iterable[PrintedOrComputedNumber]
+) -> list[BoardConsistency]:
     """Returns, for each metric that two boards share, how well they agree on the ranks of models.
 
     See Xu et al. 2025, A.2 and A.3.
@@ -138,8 +142,8 @@ def compare_board_ranks(left: Iterable[PublishedNumber], right: Iterable[Publish
     return rows
 
 
-def pair_printed_and_computed(
-    printed: Iterable[PublishedNumber], computed: Iterable[PublishedNumber]
+def compare_printed_with_computed(
+    printed: Iterable[PrintedOrComputedNumber], computed: Iterable[PrintedOrComputedNumber]
 ) -> list[PrintedAndComputed]:
     """Returns the *printed* numbers beside the *computed* numbers of a run, one row for each metric and item.
 
@@ -166,7 +170,7 @@ def pair_printed_and_computed(
     return rows
 
 
-def _group_by_metric(figures: Iterable[PublishedNumber]) -> dict[str, dict[str, float]]:
+def _group_by_metric(figures: Iterable[PrintedOrComputedNumber]) -> dict[str, dict[str, float]]:
     scores: dict[str, dict[str, float]] = {}
     for figure in figures:
         if figure.metric != SIZE:

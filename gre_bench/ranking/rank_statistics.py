@@ -22,7 +22,7 @@ from gre_bench.core.records import HUMAN
 from gre_bench.stats.families import CandidateTest, HolmFamily
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import compute_human_length, length_controlled_means
-from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
+from gre_bench.stats.pair_tests import correct_in_one_family, run_candidate_tests
 from gre_bench.stats.ranks import rank_intervals
 
 SEED = 0
@@ -66,8 +66,8 @@ class ScoredPairs:
         return {paper: unit for name, paper, unit in rows if name == candidate and unit is not None}
 
     def tests(self, level: float = 0.90) -> list[CandidateTest]:
-        """Returns `pair_tests` of every two candidates; raises ValueError if there are too few papers."""
-        return pair_tests(self.values, self.papers, self.candidates, self.references, level, self.swaps)
+        """Returns `run_candidate_tests` of every two candidates; raises ValueError if there are too few papers."""
+        return run_candidate_tests(self.values, self.papers, self.candidates, self.references, level, self.swaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,9 @@ def build_test_family(
     return HolmFamily(tuple(corrected), dict(zip(against_chance, adjusted, strict=True)), problems, against_chance)
 
 
-def rank_statistics(pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tests: HolmFamily) -> list[RankStatistics]:
+def compute_rank_statistics(
+    pairs: ScoredPairs, groups: Sequence[Mapping[str, int]], tests: HolmFamily
+) -> list[RankStatistics]:
     """Returns the rank statistics of each candidate of one board.
 
     Args:

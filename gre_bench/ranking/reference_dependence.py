@@ -33,7 +33,12 @@ from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
 from gre_bench.ranking.rank_statistics import ScoredPairs
 from gre_bench.stats.families import CandidateTest, HolmFamily
-from gre_bench.stats.intervals import paired_test, student_test, two_way_clustered_error, two_way_clustered_test
+from gre_bench.stats.intervals import (
+    compute_t_interval_and_p,
+    paired_test,
+    two_way_clustered_error,
+    two_way_clustered_test,
+)
 from gre_bench.stats.length import error_by_paper
 from gre_bench.stats.ranks import ranks
 from gre_bench.stats.reference_shares import (
@@ -134,7 +139,9 @@ def find_tipping_points(
     for names in combinations(models, 2):
         test = tests.between(*names)
         if test and (names in neighbours or test.p_holm < ALPHA):
-            points.append(_compute_tipping_point(test if test.difference >= 0 else test.flipped(), pairs, scored))
+            points.append(
+                _compute_tipping_point(test if test.difference >= 0 else test.with_candidates_reversed(), pairs, scored)
+            )
     return points
 
 
@@ -217,15 +224,16 @@ def describe_tipping_points(points: Sequence[TippingPoint]) -> str | None:
             "No order of two LM candidates is told apart, so none has a share of AI-written references that it stands."
         )
     first, weakest = apart[0], min(apart, key=lambda row: row.share or 0.0)
-    line = f"{first.first} over {first.second} stands up to {format_floor_percent(first.share)} AI-written references"
+    stands = format_percent_rounded_down(first.share)
+    line = f"{first.first} over {first.second} stands up to {stands} AI-written references"
     line += ", if neither's own model wrote them"
     if len(apart) > 1:
         line += f"; of {counted(len(apart), 'order')} told apart, the weakest stands up to "
-        line += format_floor_percent(weakest.share)
+        line += format_percent_rounded_down(weakest.share)
     return line + "."
 
 
-def format_floor_percent(share: float | None) -> str:
+def format_percent_rounded_down(share: float | None) -> str:
     """Returns *share* as a whole percentage, rounded down, so that candidates keep their order at the printed share."""
     return f"{int(100 * (share or 0.0) + 1e-9)}%"
 
@@ -336,7 +344,7 @@ def shifts_by_lm_likelihood(pairs: ScoredPairs, likelihood: Mapping[str, float],
             error, units = (
                 two_way_clustered_error(sums * size, *exchanges) if exchanges else (error_by_paper(sums), size)
             )
-            ends = student_test(gap, error, units - 1, LEVEL)[:2]
+            ends = compute_t_interval_and_p(gap, error, units - 1, LEVEL)[:2]
         shifts.append(
             LeadShift(f"references with likelihood ≥ {threshold:g}", name, means[0], gap, *ends, None, None, size)
         )

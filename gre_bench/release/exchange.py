@@ -26,7 +26,7 @@ from uuid import UUID
 from gre_bench.core.errors import SourceError
 from gre_bench.core.whole_files import write_file
 from gre_bench.prompts.library import find_prompt_by_digest
-from gre_bench.release.manifest import digest_of, verify_release
+from gre_bench.release.manifest import compute_release_digest, verify_release
 from gre_bench.release.public_tables import open_release_tables, read_table, run_page_query
 from gre_bench.store import Row
 
@@ -43,7 +43,7 @@ def write_every_eval_ever(release: Path, out: Path) -> list[Path]:
 
     Raises `SourceError` if the release was altered or has no model with a score.
     """
-    about, digest = verify_release(release), digest_of(release)
+    about, digest = verify_release(release), compute_release_digest(release)
     with open_release_tables(release) as connection:
         signatures = {row["signature_id"]: row for row in read_table(connection, "signatures")}
         by_model: dict[str, list[Row]] = defaultdict(list)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from gre_bench.core.terminal import counted
-from gre_bench.plots.drawing import SAID, Interval, Layout, draw_intervals
+from gre_bench.plots.drawing import SAID, IntervalRow, Layout, draw_intervals
 from gre_bench.release.pages.board_page import Board, format_signed_number, format_spoken_score
 
 COLOURS = ("#2a78c2", "#d55e00", "#009e73", "#b564a8", "#b8860b", "#c74f6b", "#0f93a8", "#8f6bd1")
@@ -58,11 +58,11 @@ def board_picture(board: Board, layout: Layout = "file") -> Markup:
         return Markup()
     short = {entry.candidate: entry.candidate.rpartition("/")[2] or entry.candidate for entry, _ in shown}
     uses = Counter(short.values())
-    rows: list[Interval | str] = []
+    rows: list[IntervalRow | str] = []
     for group, entries in groupby(shown, key=lambda row: row[0].group):
         rows += [f"group {group}: not comparable with the rows above"] if group else []
         rows += [
-            Interval(
+            IntervalRow(
                 short[entry.candidate] if uses[short[entry.candidate]] == 1 else entry.candidate,
                 mean,
                 format_signed_number(mean, board.digits),
@@ -94,7 +94,7 @@ def committee_picture(board: Board, layout: Layout = "file") -> Markup:
     committee = board.committee
     if committee is None:
         return Markup()
-    rows: list[Interval | str] = []
+    rows: list[IntervalRow | str] = []
     for step in (*committee["steps"], committee["human"]):
         human = step is committee["human"]
         name = "human adds to all" if human else counted(step["reviewers"], "LM reviewer")
@@ -102,7 +102,9 @@ def committee_picture(board: Board, layout: Layout = "file") -> Markup:
         ends = format_signed_number(step["low"], board.digits), format_signed_number(step["high"], board.digits)
         spoken = f"{name}: {value}, 90% {' to '.join(ends)}"
         rows.append(
-            Interval(name, step["value"], value, step["low"], step["high"], "human" if human else "model", "", spoken)
+            IntervalRow(
+                name, step["value"], value, step["low"], step["high"], "human" if human else "model", "", spoken
+            )
         )
     lows, highs = ([step[end] for step in (*committee["steps"], committee["human"])] for end in ("low", "high"))
     span, title = (min(0.0, *lows), max(highs)), f"{board.title}: a committee" if layout == "file" else ""

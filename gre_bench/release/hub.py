@@ -20,10 +20,10 @@ import yaml
 from pyarrow import parquet
 
 from gre_bench.board.words import RANKED_APART, format_p_value
-from gre_bench.core.records import edition_of
+from gre_bench.core.records import parse_edition_key
 from gre_bench.core.terminal import format_markdown_cell, format_markdown_table
 from gre_bench.core.whole_files import sha256
-from gre_bench.release.pages.board_page import Board, Entry, format_signed_number
+from gre_bench.release.pages.board_page import Board, BoardEntry, format_signed_number
 from gre_bench.release.public_tables import FOLDER
 from gre_bench.release.site import LEAD, TABLES, format_citation
 
@@ -51,7 +51,7 @@ CONTEXT: dict[str, Any] = {
 LICENCE = "Scores are free to use. Texts keep the licence that their authors gave them: see index.html, Licences"
 
 
-def write_card(boards: Sequence[Board], tables: Path, target: Path, about: Mapping[str, Any]) -> None:
+def write_hub_files(boards: Sequence[Board], tables: Path, target: Path, about: Mapping[str, Any]) -> None:
     """Writes ``README.md``, ``eval.yaml`` and ``croissant.json`` to the folder *target*.
 
     - *boards*: the boards of the release, in the order of its page. *about*: the release's manifest.
@@ -115,7 +115,7 @@ def _render_board_section(board: Board) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _render_board_table(board: Board, entries: Sequence[Entry]) -> str:
+def _render_board_table(board: Board, entries: Sequence[BoardEntry]) -> str:
     heads = ["rank", "candidate", f"score ({board.unit})", "vs human", "p"]
     rows = (
         [
@@ -130,7 +130,7 @@ def _render_board_table(board: Board, entries: Sequence[Entry]) -> str:
     return "\n".join(format_markdown_table(heads, rows))
 
 
-def _format_lead_with_interval(entry: Entry) -> str:
+def _format_lead_with_interval(entry: BoardEntry) -> str:
     if entry.difference is None or entry.difference_low is None or entry.difference_high is None:
         return ""
     value, low, high = map(format_signed_number, (entry.difference, entry.difference_low, entry.difference_high))
@@ -156,7 +156,7 @@ def _build_croissant(names: Sequence[str], tables: Path, about: Mapping[str, Any
         "description": LEAD,
         "license": LICENCE,
         "version": f"{about['release'].rpartition('-r')[2]}.0.0",
-        "datePublished": str(edition_of(about["edition"]).year),
+        "datePublished": str(parse_edition_key(about["edition"]).year),
         "url": "index.html",
         "citeAs": format_citation(about),
         "distribution": [_describe_file(name, path) for name, path in files.items()],

@@ -12,7 +12,7 @@ import duckdb
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.known_names import suggest_known_names
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.release import manifest
 from gre_bench.release.public_tables import FILLED, add_pair_tests, locate_tables
 from gre_bench.release.release_store import ReleaseStore
@@ -29,11 +29,11 @@ from gre_bench.store import (
     fetch,
     fill_board_tables,
     get_statement,
-    quoted,
+    quote_path_for_sql,
 )
 from gre_bench.store.queries import VERSION
 
-INCLUDED = resource("data", "releases")
+INCLUDED = locate_resource("data", "releases")
 """The folder of the releases that come with the program."""
 _STATED = {"run_id": "name", "created_at": "at", "drawn_at": "at", "validated_at": "at"}
 """Column that releases lack → what fills it in the loaded edition: ``name`` (of the release) or ``at`` (its time)."""
@@ -103,7 +103,7 @@ def _write_edition_file(folder: Path, tables: Mapping[str, Path], about: Mapping
             connection.execute("use shape")
             connection.execute(get_statement("schema", table))
             stated = table in tables and table not in FILLED
-            rows = f" union all by name from read_parquet({quoted(tables[table])})" if stated else ""
+            rows = f" union all by name from read_parquet({quote_path_for_sql(tables[table])})" if stated else ""
             connection.execute(f'use "{own}"')
             connection.execute(f"create table {table} as (from shape.{table} limit 0){rows}")
             names = [row[0] for row in connection.execute(f"describe {table}").fetchall()]

@@ -150,7 +150,7 @@ def is_release(folder: Path) -> bool:
     return any((folder / name).is_file() for name in named)
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
     """Returns the manifest of a release; raises `SourceError` if it is missing, altered or malformed."""
     name = sums_file_name(folder)
     text, sums = _read_limited(folder, NAME), _read_limited(folder, name)
@@ -180,7 +180,7 @@ def sums_file_name(folder: Path) -> str:
     return EARLIER_SUMS if os.path.lexists(folder / EARLIER_SUMS) and not os.path.lexists(folder / SUMS) else SUMS
 
 
-def signatures_of(folder: Path) -> list[str]:
+def list_signature_files(folder: Path) -> list[str]:
     """Returns the names of the cryptographic signatures in the release in *folder*; they are not verified."""
     return [name for name in SIGNATURES if os.path.lexists(folder / name)]
 
@@ -204,9 +204,9 @@ def _read_limited(folder: Path, name: str) -> bytes:
         raise SourceError(f"{folder} is no release: {name} cannot be read ({error.strerror})") from None
 
 
-def files_of(folder: Path) -> set[str]:
+def list_release_files(folder: Path) -> set[str]:
     """Returns the relative paths of the files that belong to the release in *folder*."""
-    return {*read(folder)["files"], NAME, sums_file_name(folder), *signatures_of(folder)}
+    return {*read_manifest(folder)["files"], NAME, sums_file_name(folder), *list_signature_files(folder)}
 
 
 def verify_release(folder: Path) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def verify_release(folder: Path) -> dict[str, Any]:
     The folder may also have cryptographic signatures, which are not verified. Links are faults, and so are subfolders
     without files of the release. Raises `SourceError` for the first fault.
     """
-    manifest = read(folder)
+    manifest = read_manifest(folder)
     stated_files = manifest["files"]
     files, folders = _list_contents(folder)
     for name, stated_file in stated_files.items():
@@ -246,21 +246,21 @@ def _list_contents(folder: Path) -> tuple[set[str], set[str]]:
     return files, folders
 
 
-def digest_of(folder: Path) -> str:
+def compute_release_digest(folder: Path) -> str:
     """Returns the digest of a release: the SHA-256 of its manifest, which lists the SHA-256 of every file."""
     return hashlib.sha256(_read_limited(folder, NAME)).hexdigest()
 
 
-def public_settings(settings: Any, name: str = "") -> Any:
+def redact_settings(settings: Any, name: str = "") -> Any:
     """Returns a copy of *settings* that reveals neither logins nor details of the machine.
 
     Placeholders replace such values, and absolute paths are reduced to file names. *name*: the setting's name if
     *settings* is the value of one setting.
     """
     if isinstance(settings, Mapping):
-        return {key: public_settings(value, key) for key, value in settings.items()}
+        return {key: redact_settings(value, key) for key, value in settings.items()}
     if isinstance(settings, list | tuple):
-        return [public_settings(value) for value in settings]
+        return [redact_settings(value) for value in settings]
     if name in _PRIVATE_SETTINGS and settings is not None:
         return _NOT_PUBLISHED
     if isinstance(settings, str) and PurePosixPath(settings).is_absolute():
@@ -269,14 +269,14 @@ def public_settings(settings: Any, name: str = "") -> Any:
 
 
 def drop_unpublished_settings(settings: Any) -> Any:
-    """Returns *settings*, a result of `public_settings`, without the values that a placeholder replaced there."""
+    """Returns *settings*, a result of `redact_settings`, without the values that a placeholder replaced there."""
     if not isinstance(settings, Mapping):
         return settings
     return {key: drop_unpublished_settings(value) for key, value in settings.items() if value != _NOT_PUBLISHED}
 
 
 @cache
-def packages() -> Mapping[str, str]:
+def list_package_versions() -> Mapping[str, str]:
     """Returns the version of every installed package, by name."""
     metadata_of_all = (package.metadata for package in distributions())
     versions = {(metadata["Name"] or "").lower(): metadata["Version"] for metadata in metadata_of_all}

@@ -22,7 +22,7 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.family import compute_family
+from gre_bench.board.family import compute_holm_family
 from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.incoming import EXPANSION, FREE
 from gre_bench.core.judgments import OPENINGS, prepare_judgments
@@ -36,7 +36,7 @@ from gre_bench.store import (
     fill_board_tables,
     get_statement,
     is_statement_error,
-    quoted,
+    quote_path_for_sql,
 )
 from gre_bench.store.queries import as_arrow, columns
 
@@ -74,7 +74,7 @@ memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Additions:
+class ReleaseOnlyTables:
     """The rows of tables that a release has and the edition has not. ``sql/release.sql`` creates the tables.
 
     *changes*: one row per perturbation. *shown*: one row per board on the page; *lm_id* in it is the id of the
@@ -88,10 +88,10 @@ class Additions:
     word_counts: Sequence[dict[str, Any]] = ()
 
 
-def write_database(
+def write_public_tables(
     source: Path,
     target: Path,
-    additions: Additions,
+    additions: ReleaseOnlyTables,
     is_free: Callable[[str | None], bool],
     everything: bool = False,
     own_licence: str | None = None,
@@ -137,7 +137,7 @@ def write_database(
             )
         kinds = f"create table judgment_kinds as {get_statement('release', 'judgment_kinds')}"
         connection.execute(kinds, {"openings": list(OPENINGS)})
-        _insert_additions(connection, additions)
+        _insert_release_only_tables(connection, additions)
         connection.execute("detach edition")
         for name in VIEWS:
             connection.execute(get_statement("views", name))
@@ -179,7 +179,7 @@ def write_parquet(database: Path, release: Path) -> None:
         with open_release_tables(database, writable=folder) as connection:
             part = PART_OF_BODIES if name in BODIES else PART
             options = f"format parquet, codec zstd, compression_level 9, row_group_size {part}"
-            connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} ({options})")
+            connection.execute(f"copy {name} to {quote_path_for_sql(folder / f'{name}.parquet')} ({options})")
     (release / VIEWS_FILE).write_text(build_views_sql(names), encoding="utf-8")
 
 
@@ -197,8 +197,8 @@ def open_release_tables(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yields a connection to the tables of *release*, and to those of *other* as ``other.NAME``.
 
-    Both are folders of releases, or databases that `write_database` made. *writable*: a folder in which statements may
-    write files. Statements cannot open any other file. Raises `SourceError` if a release cannot be read.
+    Both are folders of releases, or databases that `write_public_tables` made. *writable*: a folder in which statements
+    may write files. Statements cannot open any other file. Raises `SourceError` if a release cannot be read.
     """
     sources = {name: source for name, source in (("other", other), ("release", release)) if source}
     folders = [source / FOLDER for source in sources.values() if source.is_dir()] + ([writable] if writable else [])
@@ -245,7 +245,7 @@ def locate_tables(source: Path) -> dict[str, Path]:
     for table, file in files.items():
         if not file.is_file() or file.is_symlink():
             raise SourceError(f"{source} has no {FOLDER}/{table}.parquet; get it again from where it came")
-    check_unpacked(source, list(files.values()))
+    check_decompressed_size(source, list(files.values()))
     return files
 
 
@@ -258,7 +258,7 @@ def _create_release_views(connection: duckdb.DuckDBPyConnection, source: Path) -
     files = locate_tables(source)
     for table, file in files.items():
         name = f"stated_{table}" if table in FILLED else table
-        connection.execute(f"create view {name} as from read_parquet({quoted(file)})")
+        connection.execute(f"create view {name} as from read_parquet({quote_path_for_sql(file)})")
     for table in (*FILLED, *(table for table in LATER if table not in files)):
         connection.execute(get_statement("schema", table))
     for view in VIEWS:
@@ -278,7 +278,7 @@ def add_pair_tests(connection: duckdb.DuckDBPyConnection) -> None:
         boards[row["signature_id"], row["board"]].append(row)
     tests = [asdict(test) | {"signature_id": name, "board": board, "run_id": ""}
              for (name, board), own in boards.items()
-             for test in compute_family(partial(fetch, connection), name, own).tests]  # fmt: skip
+             for test in compute_holm_family(partial(fetch, connection), name, own).tests]  # fmt: skip
     if tests:
         connection.register("incoming", as_arrow(columns(tests)))
         connection.execute(get_statement("queries", "add_pair_tests"))
@@ -347,7 +347,7 @@ def _create_licence_tables(
     connection.execute(own_titles, {"told": not scores_only})
 
 
-def _insert_additions(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
+def _insert_release_only_tables(connection: duckdb.DuckDBPyConnection, additions: ReleaseOnlyTables) -> None:
     tables: Mapping[str, Sequence[dict[str, Any]]] = {
         "metrics": additions.metrics, "models": additions.models, "changes": additions.changes,
         "signatures_shown": additions.shown, "word_counts": additions.word_counts,
@@ -363,7 +363,7 @@ Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
 match the text."""
 
 
-def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
+def add_token_pieces_table(database: Path, pieces_of: Pieces | None) -> int:
     """Adds the table ``pieces`` to a release's *database*, for heat maps; returns its number of rows.
 
     It has one row for each signature and each reference whose text may be shown, with one piece of text per token.
@@ -401,7 +401,7 @@ _BYTE_COUNT_SQL = {
 """Type of a column of texts → the SQL expression for the number of bytes of all its texts."""
 
 
-def check_unpacked(folder: Path, files: Sequence[Path]) -> None:
+def check_decompressed_size(folder: Path, files: Sequence[Path]) -> None:
     """Raises `SourceError` if the tables in *files*, of the release in *folder*, are too large when decompressed.
 
     The limit for all tables together is `EXPANSION` times their size, or `FREE` bytes if that is more. This check
@@ -455,10 +455,10 @@ _SKIPPED = {
     "format", "release", "edition", "created_at", "runs", "errata", "histories", "files", "tables", "signatures",
     "validations",
 }  # fmt: skip
-"""Parts of a manifest that `provenance_differences` skips: they always differ, or other functions compare them."""
+"""Parts of a manifest that `list_provenance_differences` skips: they always differ, or other functions compare them."""
 
 
-def find_changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
+def count_changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Returns (signature id, candidate) → how many of its pairs differ between two releases.
 
     *only_first*, *only_second*: the numbers of pairs that only one release has. *shared*: the number of pairs that both
@@ -470,7 +470,7 @@ def find_changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
-def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row for each value that differs between two manifests, except those in the parts `_SKIPPED`.
 
     *what*: the value's path, such as ``settings.scoring.form``. *first*, *second*: the values; None if absent.
@@ -480,7 +480,7 @@ def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -
     return _list_differences("what", first, second)
 
 
-def table_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_row_count_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns *table*, *first* and *second* for each table whose number of rows differs between two manifests."""
     return _list_differences("table", older["tables"], newer["tables"])
 

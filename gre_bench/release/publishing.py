@@ -19,29 +19,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.years import compute_changes, tabulate_editions
-from gre_bench.core.records import edition_of
+from gre_bench.board.years import compute_changes_between_editions, tabulate_candidates_by_edition
+from gre_bench.core.records import parse_edition_key
 from gre_bench.core.whole_files import sha256
 from gre_bench.release.figures import write_figures
-from gre_bench.release.hub import write_card
+from gre_bench.release.hub import write_hub_files
 from gre_bench.release.manifest import (
+    compute_release_digest,
     convert_to_plain_json,
-    digest_of,
-    read,
+    read_manifest,
     stated_release_time,
     verify_release,
     write_manifest,
 )
 from gre_bench.release.public_tables import (
     FOLDER,
-    Additions,
     Pieces,
-    add_pieces,
+    ReleaseOnlyTables,
+    add_token_pieces_table,
     have_same_rows,
     open_release_tables,
     run_page_query,
-    write_database,
     write_parquet,
+    write_public_tables,
 )
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import SCORES_ONLY, TEXTS, write_site
@@ -51,17 +51,18 @@ DATABASE, FIGURES = "release.duckdb", "figures"
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
+class ReleaseInputs:
     """Everything that a release is made from.
 
-    - *source*, *additions*, *is_free*, *everything*, *own_licence*: as for `write_database`. *pieces_of*: see `Pieces`.
+    - *source*, *additions*, *is_free*, *everything*, *own_licence*: as for `write_public_tables`. *pieces_of*: see
+      `Pieces`.
     - *provenance*: facts about data, settings and program, for the manifest.
     - *scores_only*: whether to leave out all texts, log-probabilities and pages of papers.
     - *again*: whether to publish even if no table has changed.
     """
 
     source: Path
-    additions: Additions
+    additions: ReleaseOnlyTables
     is_free: Callable[[str | None], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     pieces_of: Pieces | None = None
@@ -72,7 +73,7 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishingResult:
     """The result of publishing: a new release, or the latest release if nothing has changed since.
 
     *new*: whether it is a new release. *digest*: the digest of its manifest. *tables*: table → number of rows.
@@ -86,8 +87,8 @@ class Published:
 
 
 def publish(
-    release_store: ReleaseStore, publication: Publication, at: Callable[[str], None] = lambda step: None
-) -> Published:
+    release_store: ReleaseStore, publication: ReleaseInputs, at: Callable[[str], None] = lambda step: None
+) -> PublishingResult:
     """Makes a new release, or returns the latest release if a new one would be equal.
 
     *at*: a function that is called with each step's name before the step. Raises `LockedError` if another process is
@@ -98,12 +99,12 @@ def publish(
         latest = release_store.update_latest_link()
         name = release_store.next_name()
         building = release_store.create_building_folder(name)
-        counts = write_database(
+        counts = write_public_tables(
             publication.source, building / DATABASE, publication.additions, publication.is_free,
             publication.everything, publication.own_licence, publication.scores_only,
         )  # fmt: skip
         at("pieces")
-        counts["pieces"] = add_pieces(building / DATABASE, publication.pieces_of)
+        counts["pieces"] = add_token_pieces_table(building / DATABASE, publication.pieces_of)
         at("parquet")
         write_parquet(building / DATABASE, building)
         about = {
@@ -116,8 +117,12 @@ def publish(
         }
         if latest and not publication.again and _has_same_contents(release_store.folder / latest, building, about):
             shutil.rmtree(building)
-            return Published(
-                latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
+            return PublishingResult(
+                latest,
+                release_store.folder / latest,
+                compute_release_digest(release_store.folder / latest),
+                False,
+                counts,
             )
         at("page")
         about = convert_to_plain_json(about | _build_errata_and_histories(release_store, building / DATABASE))
@@ -132,13 +137,13 @@ def publish(
         at("latest")
         release_store.update_latest_link()
         at("done")
-        return Published(name, folder, digest, True, counts)
+        return PublishingResult(name, folder, digest, True, counts)
 
 
 def _build_errata_and_histories(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
     errata = [{"day": entry["at"][:10], "release": entry["release"], "text": entry["text"]}
               for entry in release_store.log.entries() if entry["what"] != "published"]  # fmt: skip
-    return {"errata": errata, "histories": read_histories(release_store, database)}
+    return {"errata": errata, "histories": read_differences_by_edition(release_store, database)}
 
 
 def write_pages(
@@ -152,12 +157,12 @@ def write_pages(
     with open_release_tables(tables) as connection:
         shown = write_site(connection, target, about, at)
     write_figures(shown, target / FIGURES)
-    write_card(shown, tables if tables.is_dir() else tables.parent, target, about)
+    write_hub_files(shown, tables if tables.is_dir() else tables.parent, target, about)
 
 
 def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -> bool:
     """Returns whether the release in *latest* has the same contents as the unfinished one in *building*."""
-    old = read(latest)
+    old = read_manifest(latest)
     if (
         any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards", "correctness"))
         or old["program"]["version"] != about["program"]["version"]
@@ -171,7 +176,7 @@ def _has_same_contents(latest: Path, building: Path, about: Mapping[str, Any]) -
     return not changed or have_same_rows(latest, building, sorted(changed))
 
 
-def read_histories(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
+def read_differences_by_edition(release_store: ReleaseStore, release: Path) -> list[dict[str, Any]]:
     """Returns the candidates' differences from the human baseline in this and other editions, one row per signature.
 
     The other editions are those of the same venue and sample whose releases are in the folder of *release_store*; the
@@ -180,7 +185,8 @@ def read_histories(release_store: ReleaseStore, release: Path) -> list[dict[str,
 
     - *title*: the metric's title. *editions*: keys of the editions, oldest first.
     - *lines*: (candidate, its values in each edition). All values of an edition without the candidate are None.
-    - *changes*: how differences changed from one edition to the next (`compute_changes`); *p* is Holm-corrected.
+    - *changes*: how differences changed from one edition to the next (`compute_changes_between_editions`); *p* is
+      Holm-corrected.
     """
     tables = {release_store.edition: _load_differences_from_human(release)}
     for other in _find_sibling_editions(release_store):
@@ -189,11 +195,13 @@ def read_histories(release_store: ReleaseStore, release: Path) -> list[dict[str,
         folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
         verify_release(folder)
         tables[other] = _load_differences_from_human(folder)
-    rows = [row | {"edition": key, "venue": edition_of(key).venue}
-            for key in sorted(tables, key=lambda key: (edition_of(key).year, key)) for row in tables[key]]  # fmt: skip
+    in_order = sorted(tables, key=lambda key: (parse_edition_key(key).year, key))
+    rows = [row | {"edition": key, "venue": parse_edition_key(key).venue} for key in in_order for row in tables[key]]
     titles = {row["signature_id"]: row["title"] or row["metric"] for row in tables[release_store.edition]}
-    tables_of = {table["signature_id"]: table for table in tabulate_editions(rows) if len(table["editions"]) > 1}
-    moved = compute_changes(rows)
+    tables_of = {
+        table["signature_id"]: table for table in tabulate_candidates_by_edition(rows) if len(table["editions"]) > 1
+    }
+    moved = compute_changes_between_editions(rows)
     return [
         {
             "title": title,
@@ -222,9 +230,11 @@ def _build_year_row(edition: str, row: Row | None) -> dict[str, Any]:
 
 def _find_sibling_editions(release_store: ReleaseStore) -> list[str]:
     """Returns the other editions of the same venue and sample that have a release in the store's folder."""
-    own = edition_of(release_store.edition)
+    own = parse_edition_key(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
-    known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]
+    known = [
+        parse_edition_key(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition
+    ]
     return [edition.key for edition in known if (edition.venue, edition.sample) == (own.venue, own.sample)]
 
 

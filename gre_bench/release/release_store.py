@@ -23,9 +23,9 @@ from pydantic import AfterValidator, BaseModel, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.records import Edition, edition_of
+from gre_bench.core.records import Edition, parse_edition_key
 from gre_bench.core.whole_files import flush_to_disk, hold_file_lock, write_file
-from gre_bench.release.manifest import Line, digest_of
+from gre_bench.release.manifest import Line, compute_release_digest
 from gre_bench.store import now
 
 
@@ -34,7 +34,7 @@ class ReleaseStore:
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
-        self.edition = (edition_of(edition) if isinstance(edition, str) else edition).key
+        self.edition = (parse_edition_key(edition) if isinstance(edition, str) else edition).key
         self.latest = self.folder / f"{self.edition}-latest"
         self.log = ReleaseLog(self.folder / f"{self.edition}.log.jsonl")
 
@@ -120,7 +120,7 @@ class ReleaseStore:
 
     def _has_unchanged_release(self, entry: Mapping[str, Any]) -> bool:
         try:
-            return digest_of(self.folder / entry["release"]) == entry["digest"]
+            return compute_release_digest(self.folder / entry["release"]) == entry["digest"]
         except SourceError:
             return False
 
@@ -150,7 +150,7 @@ class ReleaseStore:
         with self.lock():
             own, log = self.folder / name, folder.parent / self.log.path.name
             if own.exists():
-                if digest_of(own) != digest_of(folder):
+                if compute_release_digest(own) != compute_release_digest(folder):
                     raise SettingsError(f"{own} is another release of this name; load {folder} into another --state")
                 return
             if self.names():

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.release import manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import TEXTS
@@ -40,7 +40,7 @@ def write_repository(release: Path, target: Path) -> list[Path]:
             raise SettingsError(f"{target} is the repository of the board {edition}; name a new folder")
         if number.isdigit() and int(number) > int(about["release"].rpartition("-r")[2]):
             raise SettingsError(f"{target} has {held.name}, which is newer than {about['release']}; name a new folder")
-    templates = resource("deployments", "github")
+    templates = locate_resource("deployments", "github")
     version = f"gre-bench=={about['program']['version']}\n"
     texts = {
         "README.md": (templates / "README.md").read_text(encoding="utf-8").replace("EDITION", about["edition"]),

@@ -18,27 +18,27 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.board.committee_curve import read_committee_curve
-from gre_bench.board.family import read_lm_orders
-from gre_bench.board.tipping import format_tipping_line
+from gre_bench.board.committee_curve import read_scores_by_committee_size
+from gre_bench.board.family import read_candidate_orders_by_lm
+from gre_bench.board.tipping import describe_ai_reference_tipping_share
 from gre_bench.board.words import (
     CandidateOrder,
     describe_training_overlap,
-    explain_missing_human,
-    format_board_answer,
+    explain_missing_human_baseline,
     format_contaminated_lms,
     format_contamination_gap,
     format_headline_warning,
     format_ties,
-    format_untested_warning,
-    get_score_at_human_length,
+    get_score_at_human_review_length,
     is_ngram_lm,
     is_validated,
+    summarise_board,
+    warn_of_untested_order,
 )  # fmt: skip
-from gre_bench.core.records import edition_of
+from gre_bench.core.records import parse_edition_key
 from gre_bench.core.terminal import counted
-from gre_bench.release.pages.board_data import build_board_data, read_pair_values
-from gre_bench.release.pages.board_page import Board, Entry, build_page_file_name, list_warning_flags
+from gre_bench.release.pages.board_data import build_board_data, read_board_scores
+from gre_bench.release.pages.board_page import Board, BoardEntry, build_page_file_name, list_warning_flags
 from gre_bench.release.pages.candidates import write_candidate_pages
 from gre_bench.release.pages.paper_pages import write_paper_pages
 from gre_bench.release.pages.rendering import render_board_page
@@ -103,7 +103,7 @@ def write_site(
     with_papers = about["texts"] != SCORES_ONLY
     papers = [row | {"href": f"papers/{build_page_file_name(row['paper_id'])}" if with_papers else None}
               for row in run_page_query(connection, "papers")]  # fmt: skip
-    values = read_pair_values(connection)
+    values = read_board_scores(connection)
     remarks = [
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
         f"{row['detail']}."
@@ -159,10 +159,10 @@ def build_boards(connection: duckdb.DuckDBPyConnection, wanted: str | None = Non
     ordered = []
     for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"]):
         own: Any = list(group)
-        tipping = format_tipping_line(partial(fetch, connection), signature_id, own)
-        orders = read_lm_orders(partial(fetch, connection), signature_id, own)
+        tipping = describe_ai_reference_tipping_share(partial(fetch, connection), signature_id, own)
+        orders = read_candidate_orders_by_lm(partial(fetch, connection), signature_id, own)
         board = _build_board(signatures[signature_id], own, exposures, gaps.get(signature_id), orders)
-        committee = read_committee_curve(partial(fetch, connection), signature_id, own)
+        committee = read_scores_by_committee_size(partial(fetch, connection), signature_id, own)
         ordered.append(replace(board, tipping=tipping or "", committee=committee))
     if lacking := format_headline_warning(board_rows, wanted):  # pyrefly: ignore
         ordered[0] = replace(ordered[0], answer=f"{ordered[0].answer} {lacking}")
@@ -195,10 +195,10 @@ def _build_board(
         unit=board_rows[0]["unit"] or "",
         entries=tuple(_build_entry(row, row["candidate"] in tied, signature["writer"]) for row in shown),
         signature_id=signature["signature_id"],
-        answer=f"{format_board_answer(board_rows, orders)} {explain_missing_human(board_rows)}".rstrip(),  # pyrefly: ignore
+        answer=f"{summarise_board(board_rows, orders)} {explain_missing_human_baseline(board_rows)}".rstrip(),  # pyrefly: ignore
         validation=board_rows[0]["validation"],
         auc="" if auc is None else f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})",
-        untested=format_untested_warning(ranked),
+        untested=warn_of_untested_order(ranked),
         ties=tuple(format_ties(ranked)),
         tests=orders[0].tests.tests if orders else (),
         exposed=tuple(line for line in contaminated if line),
@@ -206,7 +206,7 @@ def _build_board(
         place=board_rows[0]["metric_place"] or 0,
         papers=papers,
         groups={
-            name: format_board_answer(
+            name: summarise_board(
                 [{**row, "group_name": None} for row in board_rows if row["group_name"] == name],  # pyrefly: ignore
                 orders,
             )
@@ -216,18 +216,18 @@ def _build_board(
     )
 
 
-def _build_entry(row: Row, tied: bool, writer: str) -> Entry:
+def _build_entry(row: Row, tied: bool, writer: str) -> BoardEntry:
     same = ("candidate", "kind", "low", "high", "rank", "p", "scored", "parameters", "rank_low", "rank_high", "words",
             "extrapolated", "usd", "conflict", "above_chance", "above_chance_high", "surely_above_chance")  # fmt: skip
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row[name] is not None]
-    return Entry(
+    return BoardEntry(
         **{name: row[name] for name in same},  # pyrefly: ignore
         mean=row["score"],
         difference=row["vs_human"],
         difference_low=row["vs_human_low"],
         difference_high=row["vs_human_high"],
         tied=tied,
-        at_length=get_score_at_human_length(row),  # pyrefly: ignore
+        at_length=get_score_at_human_review_length(row),  # pyrefly: ignore
         contamination=row["contamination"] if row["contamination"] != "none" else None,
         tokens=sum(tokens) if tokens else None,
         unparsable=row["unparsable"] / row["judged"] if row["judged"] else None,
@@ -359,7 +359,7 @@ def describe_included_texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[s
 
 def format_citation(about: Mapping[str, Any]) -> str:
     """Returns BibTeX entries for the method and for the release, which is dated by its edition's year."""
-    name, year = about["release"], edition_of(about["edition"]).year
+    name, year = about["release"], parse_edition_key(about["edition"]).year
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
     program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()
     notes = [f"made with {program}", *([f"snapshot {snapshots}"] if snapshots else [])]

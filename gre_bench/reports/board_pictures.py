@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gre_bench.board.family import read_lm_orders_by_signature
+from gre_bench.board.family import read_candidate_orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
@@ -16,13 +16,13 @@ from gre_bench.board.words import (
     choose_headline_signature,
     describe_candidate,
     describe_scoring_lm,
-    format_board_answer,
     format_score,
+    summarise_board,
 )
 from gre_bench.core.metrics import SPECIFIC, find_recipe
 from gre_bench.core.terminal import counted, format_markdown_cell, format_markdown_table
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.plots.drawing import SAID, Interval, compute_axis_span, draw_intervals
+from gre_bench.plots.drawing import SAID, IntervalRow, compute_axis_span, draw_intervals
 from gre_bench.store import Store
 from gre_bench.store.queries import LEADERBOARD, PLANNED_SIGNATURES, LeaderboardRow
 from gre_bench.tasks import steps
@@ -30,13 +30,24 @@ from gre_bench.tasks import steps
 SIX = COLUMNS[:6]
 
 
-def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+def draw_board_svg(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     """Returns scores and 90% intervals of *rows*, a board of one metric, as SVG; "" for fewer than two scores.
 
     A row has *candidate*, *kind*, *score*, *low* and *high*; the last three may be None.
     """
-    shown = [Interval(row["candidate"], row["score"], format_score(row["score"]), row["low"], row["high"], row["kind"],
-                      SAID.get(row["kind"], "")) for row in rows if row["score"] is not None]  # fmt: skip
+    shown = [
+        IntervalRow(
+            row["candidate"],
+            row["score"],
+            format_score(row["score"]),
+            row["low"],
+            row["high"],
+            row["kind"],
+            SAID.get(row["kind"], ""),
+        )
+        for row in rows
+        if row["score"] is not None
+    ]
     if len(shown) < 2:
         return ""
     ends = [end for row in shown for end in (row.at, row.low, row.high) if end is not None]
@@ -46,12 +57,12 @@ def board_picture(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     return draw_intervals(shown, compute_axis_span(ends), axis, title=title, centre=centre, band=band)
 
 
-def show_board(store: Store, job: Job, signature_ids: list[str]) -> None:
+def create_board_artifact(store: Store, job: Job, signature_ids: list[str]) -> None:
     """Shows the boards of *signature_ids* as a Prefect artifact."""
     rows = store.rows(LEADERBOARD, signature_ids=signature_ids)
     lms = {row["signature_id"]: row["evaluation_lm"] for row in store.read(PLANNED_SIGNATURES)}
     more = f"Next: `gre-bench leaderboard {store.key}` has notes and cautions."
-    orders = read_lm_orders_by_signature(store.rows, rows)
+    orders = read_candidate_orders_by_signature(store.rows, rows)
     steps.show_leaderboard(store.key, format_boards_markdown(rows, orders, lms, job.settings.board.headline, more))
 
 
@@ -87,8 +98,8 @@ def format_boards_markdown(
             title = f"{recipe.title} in {recipe.unit}, {counted(own[0]['sampled'], 'paper')}"
             apart = format_markdown_cell(f", group {group}, {RANKED_APART}") if group else ""
             parts += [f"## {format_markdown_cell(title)}{apart}"]
-            parts += [format_markdown_cell(format_board_answer(own, orders.get(name, ())))]
-            if name == first and not group and (picture := board_picture(own, title)):
+            parts += [format_markdown_cell(summarise_board(own, orders.get(name, ())))]
+            if name == first and not group and (picture := draw_board_svg(own, title)):
                 parts += [
                     f"![{format_markdown_cell(title)}](data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()})"
                 ]

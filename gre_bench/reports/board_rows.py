@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.known_names import resolve_name, suggest_known_names
+from gre_bench.core.known_names import require_known_name, suggest_known_names
 from gre_bench.core.records import HUMAN
 from gre_bench.release import manifest
 from gre_bench.release.public_tables import open_release_tables, run_page_query
@@ -27,7 +27,7 @@ from gre_bench.store.queries import (
 )
 
 
-def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
+def locate_release_store(release: str, out: Path) -> tuple[ReleaseStore, str]:
     """Returns the release store and the name of *release*, which is a folder, or a name in the folder *out*.
 
     Does not check whether the release exists. Raises `SettingsError` if *release* is not the name of a release.
@@ -50,13 +50,13 @@ def release_folder(name: str, state: Path) -> Path | None:
     if manifest.is_release(Path(name)):
         return Path(name)
     try:
-        release_store, number = release_store_of(name, state / "releases")
+        release_store, number = locate_release_store(name, state / "releases")
     except SettingsError:
         return None
     return release_store.folder / number if manifest.is_release(release_store.folder / number) else None
 
 
-def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
+def read_release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
     """Returns the rows of all boards of a release, or of *metric*'s board.
 
     Boards of validated metrics come first. On each board, the best rows come first.
@@ -67,7 +67,7 @@ def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardR
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
-def release_sentence(folder: Path) -> str:
+def format_release_leader_sentence(folder: Path) -> str:
     """Returns a sentence on who leads the first board of a release, and with what certainty.
 
     Raises `SourceError` if the release was altered.
@@ -77,22 +77,22 @@ def release_sentence(folder: Path) -> str:
         return format_headline_sentence(read, read(LEADERBOARD, signature_ids=list(signatures.values())))
 
 
-def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
+def read_release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
     """Returns the (candidate, paper, reference) pairs of *metric* in a release, also those without a score.
 
     *candidate*: the only candidate to include, by its name or the end of it; None: all candidates. Raises
-    `SettingsError` for an unknown candidate, and the errors of `release_boards`.
+    `SettingsError` for an unknown candidate, and the errors of `read_release_boards`.
     """
     with _open_verified_release(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
         board = fetch(connection, LEADERBOARD, signature_ids=[signature_id])
         names = [row["candidate"] for row in board]
         if candidate is not None:
-            names = [resolve_name(candidate, names, f"{folder.name} has no candidate")]
+            names = [require_known_name(candidate, names, f"{folder.name} has no candidate")]
         return fetch(connection, CANDIDATE_PAIRS, signature_id=signature_id, candidates=names)
 
 
-def papers_of_release(folder: Path) -> tuple[str, list[str], list[str]]:
+def read_release_paper_ids(folder: Path) -> tuple[str, list[str], list[str]]:
     """Returns the name of the release in *folder*, the ids of all its papers, and those of its sampled papers.
 
     Raises `SourceError` if the release was altered.

@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gre_bench.board.family import read_lm_orders_by_signature
-from gre_bench.board.words import describe_candidate, format_board_answer, is_validated
+from gre_bench.board.family import read_candidate_orders_by_signature
+from gre_bench.board.words import describe_candidate, is_validated, summarise_board
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.catalogs.models import map_aliases_to_names
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, build_missing_file_error
@@ -30,14 +30,14 @@ from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.strict import load_json
 from gre_bench.ranking import published_boards
 from gre_bench.ranking.contamination import find_model_entry
-from gre_bench.ranking.published_boards import PublishedNumber
+from gre_bench.ranking.published_boards import PrintedOrComputedNumber
 from gre_bench.release import manifest
 from gre_bench.release.public_tables import (
-    find_changed_pairs,
+    count_changed_pairs,
+    list_provenance_differences,
+    list_row_count_differences,
     open_release_tables,
-    provenance_differences,
     run_page_query,
-    table_differences,
 )
 from gre_bench.reports.board_rows import release_folder
 from gre_bench.stats.effects import adjust_by_holm
@@ -59,7 +59,7 @@ def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any
     metrics = [row.metric for row in rows]
     if not rows:
         raise SettingsError(f"{first.name} and {second.name} have no metric in common")
-    printed = published_boards.printed_consistency(first.name, second.name)
+    printed = published_boards.load_printed_correlations(first.name, second.name)
     result: dict[str, Any] = {"consistency": [{**asdict(row), "printed": printed.get(row.metric)} for row in rows]}
     if first.signatures is not None and second.signatures is not None:
         result["differ_in"] = _find_field_differences(
@@ -67,7 +67,7 @@ def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any
         )
     if (first.signatures is None) != (second.signatures is None):
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
-        beside = [asdict(row) for row in published_boards.pair_printed_and_computed(*figures)]
+        beside = [asdict(row) for row in published_boards.compare_printed_with_computed(*figures)]
         if not _have_same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
             # The scores have different signatures: ranks can be compared, but differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
@@ -109,7 +109,7 @@ class ComparedSide:
 
     name: str
     kind: Kind
-    figures: tuple[PublishedNumber, ...]
+    figures: tuple[PrintedOrComputedNumber, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, Mapping[str, Any]] | None = None
 
@@ -176,7 +176,7 @@ def _build_side(name: str, kind: Kind, tree: Any) -> ComparedSide:
     return ComparedSide(name, kind, figures, dict(filter(None, lacks)), signatures)
 
 
-def _rename_models(figures: tuple[PublishedNumber, ...]) -> tuple[PublishedNumber, ...]:
+def _rename_models(figures: tuple[PrintedOrComputedNumber, ...]) -> tuple[PrintedOrComputedNumber, ...]:
     """Returns *figures* with the models' names in the models file, unless two figures would then have the same name."""
     known = map_aliases_to_names()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
@@ -190,12 +190,12 @@ def _explain_missing_number(row: Mapping[str, Any], kind: Kind) -> tuple[str, st
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
 
 
-def _parse_figure(row: Mapping[str, Any]) -> PublishedNumber:
+def _parse_figure(row: Mapping[str, Any]) -> PrintedOrComputedNumber:
     value = float(_get_first_present_value(row, _VALUE))
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number, so it cannot be compared")
     low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
-    return PublishedNumber(str(row["metric"]), str(_get_first_present_value(row, _ITEM)), value, low, high)
+    return PrintedOrComputedNumber(str(row["metric"]), str(_get_first_present_value(row, _ITEM)), value, low, high)
 
 
 def _get_first_present_value(row: Mapping[str, Any], names: Iterable[str]) -> Any:
@@ -215,10 +215,10 @@ def _read_json_file(path: Path) -> Any:
 _STATES = ("only_first", "only_second", "other_state", "other_score")
 
 
-class ReleaseSide(NamedTuple):
+class ComparedRelease(NamedTuple):
     """One of two compared releases; *about*: its manifest.
 
-    - *signatures*: metric → signature. *answers*: signature id → who leads (`format_board_answer`).
+    - *signatures*: metric → signature. *answers*: signature id → who leads (`summarise_board`).
     - *board*: signature id → candidate → row of the board.
     - *anchored*: signature id → candidate → row with the candidate's difference from the human baseline.
     """
@@ -239,12 +239,12 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     one.
     """
     first, second = (_load_release_side(name, state) for name in names)
-    pairs = find_changed_pairs(first.folder, second.folder)
+    pairs = count_changed_pairs(first.folder, second.folder)
     keys = ("release", "edition", "created_at", "texts", "papers")
     return {
         "compared": [first.name, second.name],
         "releases": [
-            {key: side.about.get(key) for key in keys} | {"digest": manifest.digest_of(side.folder)}
+            {key: side.about.get(key) for key in keys} | {"digest": manifest.compute_release_digest(side.folder)}
             for side in (first, second)
         ],
         "metrics": [
@@ -255,12 +255,12 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
         "notes": list({describe_candidate(row): None for board in second.board.values() if (row := board.get(HUMAN))})[
             :1
         ],
-        "provenance": provenance_differences(first.about, second.about),
-        "tables": table_differences(first.about, second.about),
+        "provenance": list_provenance_differences(first.about, second.about),
+        "tables": list_row_count_differences(first.about, second.about),
     }
 
 
-def _load_release_side(name: str, state: Path) -> ReleaseSide:
+def _load_release_side(name: str, state: Path) -> ComparedRelease:
     folder = release_folder(name, state)
     if folder is None:
         raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
@@ -270,10 +270,10 @@ def _load_release_side(name: str, state: Path) -> ReleaseSide:
         ids = [row["signature_id"] for row in signatures.values()]
         board = fetch(connection, LEADERBOARD, signature_ids=ids)
         anchored = fetch(connection, ANCHORED, signature_ids=ids, anchors=[HUMAN])
-        orders = read_lm_orders_by_signature(partial(fetch, connection), board)
+        orders = read_candidate_orders_by_signature(partial(fetch, connection), board)
     boards = _index_by_signature(board)
-    answers = {name: format_board_answer(list(own.values()), orders[name]) for name, own in boards.items()}
-    return ReleaseSide(about["release"], folder, about, signatures, boards, _index_by_signature(anchored), answers)
+    answers = {name: summarise_board(list(own.values()), orders[name]) for name, own in boards.items()}
+    return ComparedRelease(about["release"], folder, about, signatures, boards, _index_by_signature(anchored), answers)
 
 
 def _index_by_signature(rows: Sequence[Any]) -> dict[str, dict[str, Any]]:
@@ -284,7 +284,7 @@ def _index_by_signature(rows: Sequence[Any]) -> dict[str, dict[str, Any]]:
 
 
 def _compare_metric(
-    metric: str, first: ReleaseSide, second: ReleaseSide, pairs: Mapping[tuple[str, str], Row]
+    metric: str, first: ComparedRelease, second: ComparedRelease, pairs: Mapping[tuple[str, str], Row]
 ) -> dict[str, Any]:
     signed = first.signatures[metric], second.signatures[metric]
     ids = tuple(row["signature_id"] for row in signed)

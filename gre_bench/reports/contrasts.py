@@ -35,22 +35,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from gre_bench.board.family import read_holm_family, read_lm_orders
+from gre_bench.board.family import read_candidate_orders_by_lm, read_holm_family
 from gre_bench.board.words import CandidateOrder, describe_candidate, format_missing_pairs, is_validated
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.known_names import find_matching_name, resolve_name, suggest_known_names
-from gre_bench.core.metrics import ALPHA, find_specific_signature
+from gre_bench.core.known_names import find_matching_name, require_known_name, suggest_known_names
+from gre_bench.core.metrics import ALPHA, find_specific_form_signature_id
 from gre_bench.core.records import HUMAN
-from gre_bench.pipeline.ranking import text_read_by, words_of
+from gre_bench.pipeline.ranking import build_scored_text_key, index_word_counts
 from gre_bench.ranking.rank_statistics import SEED, ScoredPairs, collect_text_lengths
 from gre_bench.reports.signatures import resolve_candidate, shown_signatures
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.families import CandidateTest, HolmFamily
 from gre_bench.stats.length import contrast_at_length, estimate_length_slope
 from gre_bench.stats.pair_tests import smallest_detectable_difference
-from gre_bench.stats.ranks import count_significant_orders, leads_over_baseline, measure_agreement, ranks
+from gre_bench.stats.ranks import correlate_ranks_by_two_measures, count_significant_orders, leads_over_baseline, ranks
 from gre_bench.store import Store
 from gre_bench.store.queries import (
     BOARD_LENGTHS,
@@ -96,16 +96,18 @@ class ContrastsFile(NamedTuple):
 
 def load_contrasts(path: Path) -> ContrastsFile:
     """Returns the contrasts of the TOML file *path*; raises `SettingsError` if it is faulty or has no contrast."""
-    entries = strict.read_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
+    entries = strict.read_toml_entries(path, "contrasts file", "contrast", PlannedContrast, named=True)
     if not entries:
         raise SettingsError(f"contrasts file {path} has no [[contrast]]; write one for each question")
     return ContrastsFile(tuple(entries.values()), hashlib.sha256(read_bytes(path)).hexdigest())
 
 
-def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] | None = None) -> dict[str, Any]:
+def compute_contrasts_of_file(
+    state: Path, edition: str, path: Path, metrics: list[str] | None = None
+) -> dict[str, Any]:
     """Tests the contrasts of the file *path* on one edition.
 
-    Returns the results of `contrast_rows` and, for each signature, of `compute_order_stability`.
+    Returns the results of `compute_contrast_rows` and, for each signature, of `compute_order_stability`.
 
     *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those
     of other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a
@@ -118,7 +120,7 @@ def compare_contrasts(state: Path, edition: str, path: Path, metrics: list[str] 
         meant = suggest_known_names(unknown[0], (row["metric"] for row in shown))
         raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; {meant}")
     signatures = [*shown, *_select_other_lm_signatures(shown, planned)]
-    rows = contrast_rows(store, file.contrasts, signatures, planned)
+    rows = compute_contrast_rows(store, file.contrasts, signatures, planned)
     return {
         "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
         "contrasts": rows, "stability": [row for each in signatures if (row := compute_order_stability(store, each))],
@@ -137,7 +139,7 @@ def _select_other_lm_signatures(shown: Sequence[SignatureRow], planned: Sequence
     return list(kept.values())
 
 
-def contrast_rows(
+def compute_contrast_rows(
     store: Store, contrasts: Sequence[PlannedContrast], signatures: Sequence[SignatureRow],
     known: Sequence[SignatureRow],
 ) -> list[dict[str, Any]]:  # fmt: skip
@@ -179,7 +181,7 @@ def _compute_signature_rows(
     pairs = ScoredPairs(*load_score_columns(store, signature))
     parts = split_off_chance_scores(store, signature, pairs, known)
     candidates = list(dict.fromkeys(pairs.candidates))
-    words = words_of(_transpose(store.read(BOARD_LENGTHS, **text_read_by(signature)._asdict())))
+    words = index_word_counts(_transpose(store.read(BOARD_LENGTHS, **build_scored_text_key(signature)._asdict())))
     texts = collect_text_lengths(pairs, words)
     try:
         slope = estimate_length_slope(texts.values, texts.words, texts.papers, candidates=texts.candidates)
@@ -189,7 +191,7 @@ def _compute_signature_rows(
     rows = []
     for contrast in contrasts:
         names = [
-            resolve_name(name, candidates, f"edition {store.key} has no scores of candidate")
+            require_known_name(name, candidates, f"edition {store.key} has no scores of candidate")
             for name in (contrast.first, contrast.second)
         ]
         row: dict[str, Any] = {
@@ -236,7 +238,7 @@ def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
             row["p_holm"], row["tests"] = test.p_holm, tests.size
         else:
             others[frozenset((row["first"], row["second"]))] = row["p"]
-    corrected = dict(zip(others, tests.with_others(list(others.values())), strict=True))
+    corrected = dict(zip(others, tests.correct_further_p_values(list(others.values())), strict=True))
     for row in rows:
         if row["p_holm"] is None:
             row["p_holm"] = corrected[frozenset((row["first"], row["second"]))]
@@ -251,7 +253,9 @@ def split_off_chance_scores(
     The scores above chance are the stored scores of the specific form of *signature*. Pairs that lack such a score are
     left out. Returns {} if the specific form's signature is not among the *known* signatures.
     """
-    specific = next((row for row in known if row["signature_id"] == find_specific_signature(signature, known)), None)
+    specific = next(
+        (row for row in known if row["signature_id"] == find_specific_form_signature_id(signature, known)), None
+    )
     if specific is None:
         return {}
     above = ScoredPairs(*load_score_columns(store, specific))
@@ -270,7 +274,7 @@ def compute_paired_test(pairs: ScoredPairs, names: Sequence[str], level: float =
         (test,) = pairs.tests(level)
     except ValueError:
         return None
-    return test if test.first == names[0] else test.flipped()
+    return test if test.first == names[0] else test.with_candidates_reversed()
 
 
 def _get_test_fields(test: CandidateTest) -> dict[str, Any]:
@@ -399,7 +403,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
         row |= {name: asdict(test) if (test := parts.get(name)) else None for name in ("chance", "above_chance")}
         row["validated"], row["validation"] = is_validated(board), board[0]["validation"] if board else ""
         row["evaluation_lm"] = signature["evaluation_lm"]
-        orders = read_lm_orders(store.read, signature_id, board)[1:] if tested else []
+        orders = read_candidate_orders_by_lm(store.read, signature_id, board)[1:] if tested else []
         row["other_lms"] = [own for each in orders if (own := _find_other_lm_test(each, names))]
         about = {each["candidate"]: describe_candidate(each) for each in board}
         row["notes"] = [about.get(name, "") for name in names]
@@ -418,7 +422,7 @@ def _compare_by_metric(store: Store, signature: SignatureRow, names: Sequence[st
         (test,) = _run_all_paired_tests(scored)
     except ValueError:
         return compared | {"problem": "fewer than two papers on which both are scored"}
-    test = test if test.first == names[0] else test.flipped()
+    test = test if test.first == names[0] else test.with_candidates_reversed()
     differences = compute_paper_leads(scored, names)
     order = sorted(differences, key=lambda paper: differences[paper])
     won, lost = ([paper for paper in order if differences[paper] * sign > 0] for sign in (1, -1))
@@ -449,7 +453,7 @@ def _find_other_lm_test(lm_order: CandidateOrder, names: Sequence[str]) -> dict[
 
 def _find_sure_leader(test: CandidateTest) -> str | None:
     """Returns the candidate that is ahead of the other by `CandidateTest.surely_ahead`; None if neither is."""
-    return next((each.first for each in (test, test.flipped()) if each.surely_ahead), None)
+    return next((each.first for each in (test, test.with_candidates_reversed()) if each.surely_ahead), None)
 
 
 def compute_paper_leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
@@ -474,7 +478,7 @@ LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "templ
 """Fields of a signature that identify the evaluation LM. Two signatures to compare should agree in all other fields."""
 
 
-def are_lms(store: Store, names: Sequence[str]) -> bool:
+def are_evaluation_lm_names(store: Store, names: Sequence[str]) -> bool:
     """Returns whether all *names* are evaluation LMs, or beginnings of signature ids, and none is a candidate.
 
     Raises `SettingsError` if all names but one are LMs or signatures, and no name is a candidate.
@@ -549,7 +553,7 @@ def _compare_by_both_lms(store: Store, first: SignatureRow, second: SignatureRow
         return row | {"problem": str(problem)}
     with suppress(ValueError):  # fewer than three candidates, or an LM that gives all the same score
         row["agreement"] = asdict(
-            measure_agreement(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED)
+            correlate_ranks_by_two_measures(kept.values, sides[1].values, kept.papers, kept.candidates, seed=SEED)
         )
     ranked = [ranks(side.values, kept.papers, kept.candidates) for side in sides]
     ahead = [leads_over_baseline(tested, HUMAN) for tested in tests]

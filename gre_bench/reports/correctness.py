@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 from pydantic import BaseModel
 
-from gre_bench.board.words import warn_of_other_signature
+from gre_bench.board.words import warn_of_flaw_signature_mismatch
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
@@ -61,7 +61,7 @@ class ReviewerResult(TypedDict):
     rate: float | None
 
 
-class TooFew(TypedDict):
+class ReviewerWithTooFewPapers(TypedDict):
     title: str
     candidate: str
     control: bool
@@ -83,7 +83,7 @@ class FlawResults(TypedDict):
     flaws: dict[str, int]
     left_out: dict[str, int]
     not_plantable: list[dict[str, Any]]
-    too_few: list[TooFew]
+    too_few: list[ReviewerWithTooFewPapers]
     rows: list[ReviewerResult]
     unlike: NotRequired[list[str]]
 
@@ -151,6 +151,6 @@ def format_correctness_line(results: FlawResults | None) -> str:
         why = f"fewer than two have all scores of {few}" if few else "no model has reviewed them"
         return f"correctness: {results['papers']} papers with planted flaws; {why}"
     who = ", ".join(clear) or "no model"
-    warning = f"; {warn_of_other_signature(unlike)}" if (unlike := results.get("unlike")) else ""
+    warning = f"; {warn_of_flaw_signature_mismatch(unlike)}" if (unlike := results.get("unlike")) else ""
     measured = f"correctness: {results['papers']} papers with planted flaws"
     return f"{measured}, which {who} tells of (nats, 95% above zero){warning}"

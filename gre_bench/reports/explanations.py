@@ -27,15 +27,21 @@ from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Case
 from gre_bench.core.terminal import counted
 from gre_bench.lm.opening import find_reply_splitter
-from gre_bench.metrics.cases import Entry, Response, add_beyond_synopses, find_response, plan_entry_pairs
-from gre_bench.metrics.scoring import MetricWork, ScoringResult, build_predictions, combine_logprobs
+from gre_bench.metrics.cases import (
+    ReviewWithJudgments,
+    SampledPaper,
+    add_judgments_as_beyond_synopses,
+    find_candidate_review,
+    plan_edition_pairs,
+)
+from gre_bench.metrics.scoring import MetricCases, ScoringResult, build_predictions, combine_logprobs
 from gre_bench.pipeline.importing import set_job_domain
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import content_address, render
 from gre_bench.reports.board_rows import read_paper_leads
 from gre_bench.reports.signatures import resolve_candidate
-from gre_bench.store import ReadCopy, Row, Store, keep_copies_open
+from gre_bench.store import ReadersCopyStore, Row, Store, keep_copies_open
 from gre_bench.store.queries import (
     LEADERBOARD,
     MOVED,
@@ -64,7 +70,7 @@ def explain_score(
     *paper_id*: return only this paper's pairs, with their tokens, texts and prompts. *recount*: whether to score the
     pairs again and compare the scores. Raises `SettingsError` for a candidate or paper without pairs.
     """
-    store = ReadCopy(state, edition)
+    store = ReadersCopyStore(state, edition)
     candidate_id = resolve_candidate(store, candidate_id)
     ids = {"signature_id": signature["signature_id"], "candidate_id": candidate_id}
     pairs: list[dict[str, Any]] = [{**row} for row in store.rows(WHY_PAIRS, **ids)]
@@ -81,9 +87,9 @@ def explain_score(
         if not answer.pairs:
             meant = suggest_known_names(paper_id, (row["paper_id"] for row in pairs))
             raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; {meant}")
-    if store.is_loaded:
+    if store.is_from_release:
         return answer  # a release has no texts that could be checked, shown or scored again
-    due = rebuild_cases(store, signature, candidate_of(store, candidate_id), source)
+    due = rebuild_cases(store, signature, read_planned_candidate(store, candidate_id), source)
     wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
     by_place = {(case.paper_id, case.reference_id): case for case in due}
     kept = {key: by_place[key] for key in by_place if key in wanted}
@@ -147,9 +153,9 @@ def _rescore_and_compare(answer: ScoreExplanation, source: ScoringRun, kept: Map
     # pyrefly: ignore[bad-typed-dict-key]
     detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
     answer.record_check("the evaluation LM and engine are those that scored", not different, detail)
-    work = MetricWork(answer.signature["metric"], answer.signature["signature_id"], tuple(kept.values()))
+    work = MetricCases(answer.signature["metric"], answer.signature["signature_id"], tuple(kept.values()))
     scored = steps.score_papers("why", source.job.backends, source.settings.scoring, [work], {})
-    off = compare_scores(answer.pairs, scored)
+    off = compare_with_stored_scores(answer.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     detail = (
         f"largest difference {worst:.1e}, relative to the log-probabilities of a score, or to the score if it has none"
@@ -176,7 +182,7 @@ def _score_without_each_judgment(answer: ScoreExplanation, source: ScoringRun, d
         return
     texts = ("\n".join(lines[:index] + lines[index + 1 :]) for index in range(len(lines)))
     works = [
-        MetricWork(answer.signature["metric"], str(index), tuple(replace(case, candidate=text) for case in due))
+        MetricCases(answer.signature["metric"], str(index), tuple(replace(case, candidate=text) for case in due))
         for index, text in enumerate(texts)
     ]
     whole = {row["reference_id"]: row.get("recount") for row in answer.pairs}
@@ -234,7 +240,7 @@ class ScoreExplanation:
 
 
 def add_pair_evidence(
-    answer: ScoreExplanation, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: ScoringRun
+    answer: ScoreExplanation, store: ReadersCopyStore, kept: Mapping[tuple[str, str], Case], source: ScoringRun
 ) -> None:
     """Adds to *answer* the texts, prompts and log-probabilities of each of its pairs that has a case in *kept*.
 
@@ -271,7 +277,7 @@ def add_pair_evidence(
         answer.details.append(item)
 
 
-def _read_spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
+def _read_spans(store: ReadersCopyStore, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     """Returns the stored log-probabilities from which the score of the pair *row* was computed.
 
     There is one row per prediction (a reply to a prompt), in the order of *row*'s predictions. All rows are of one LM.
@@ -349,7 +355,7 @@ def _strip_suffix(word: str) -> str:
     return re.sub(r"(?:ing|ed|es|s|e|ly)$", "", word.casefold()) or word
 
 
-def add_text_origins(answer: ScoreExplanation, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
+def add_text_origins(answer: ScoreExplanation, store: ReadersCopyStore, paper_id: str, candidate_id: str) -> None:
     """Adds to *answer* where the texts of a paper and of its reviews come from."""
     answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
@@ -400,19 +406,19 @@ def rebuild_cases(store: Store, signature: SignatureRow, candidate: Candidate, s
     generic = load_domain(source.settings.edition.domain).generic
     recipe = find_recipe(signature["metric"])
     if recipe.synopsis == "beyond":
-        entries = add_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])
+        entries = add_judgments_as_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])
     moved = _index_moved_reviews(store, signature["writer"], entries, candidate) if recipe.formula == "specific" else {}
-    planned = plan_entry_pairs(
+    planned = plan_edition_pairs(
         entries, [candidate], recipe, signature["writer"], signature["form"], None, generic, moved
     )
     return [pair.case for pair in planned if pair.case]
 
 
 def _index_moved_reviews(
-    store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
-) -> dict[tuple[str, str], Response]:
+    store: Store, writer: str, entries: Sequence[SampledPaper], candidate: Candidate
+) -> dict[tuple[str, str], ReviewWithJudgments]:
     """Returns (candidate, paper) → the candidate's review of another paper that is scored as a review of this one."""
-    responses = (find_response(entries, index, candidate) for index in range(len(entries)))
+    responses = (find_candidate_review(entries, index, candidate) for index in range(len(entries)))
     by_id = {response.review_id: response for response in responses if response}
     rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
     return {
@@ -431,7 +437,9 @@ def recompute_signature(signature: SignatureRow, source: ScoringRun) -> dict[str
     }
 
 
-def compare_scores(pairs: Sequence[dict[str, Any]], scored: ScoringResult) -> list[tuple[dict[str, Any], float]]:
+def compare_with_stored_scores(
+    pairs: Sequence[dict[str, Any]], scored: ScoringResult
+) -> list[tuple[dict[str, Any], float]]:
     """Adds the new scores to *pairs* as *recount*; returns (row, difference) for each pair that has both scores.
 
     The difference is relative to the sum of the absolute log-probabilities behind the new score or, if there are none,
@@ -453,5 +461,5 @@ def compare_scores(pairs: Sequence[dict[str, Any]], scored: ScoringResult) -> li
     return rows
 
 
-def candidate_of(store: Store, candidate_id: str) -> Candidate:
+def read_planned_candidate(store: Store, candidate_id: str) -> Candidate:
     return Candidate(**store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)[0])

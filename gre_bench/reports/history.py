@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.board.words import FEW
-from gre_bench.board.years import compute_changes, tabulate_editions
+from gre_bench.board.years import compute_changes_between_editions, tabulate_candidates_by_edition
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import find_matching_name
-from gre_bench.core.records import edition_of
+from gre_bench.core.records import parse_edition_key
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES
 
@@ -35,11 +35,11 @@ def compare_years(
     anchored: list[str] = []
     known = find_editions(state)
     keys = [key for name in editions for key in _expand_venue(name, known)] if editions else known
-    keys = sorted(dict.fromkeys(keys), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
+    keys = sorted(dict.fromkeys(keys), key=lambda key: (parse_edition_key(key).venue, parse_edition_key(key).year, key))
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for key in keys:
-        store, edition = Store(state, key), edition_of(key)
+        store, edition = Store(state, key), parse_edition_key(key)
         if not store.is_readable:
             left_out[key] = "nothing to read yet"
             continue
@@ -63,8 +63,8 @@ def compare_years(
     return {
         "anchors": list(dict.fromkeys(anchored)),
         "rows": rows,
-        "tables": tabulate_editions(rows),
-        "changes": compute_changes(rows),
+        "tables": tabulate_candidates_by_edition(rows),
+        "changes": compute_changes_between_editions(rows),
         "few": {key: number for key, number in papers.items() if number < FEW},
         "left_out": left_out,
     }
@@ -72,4 +72,4 @@ def compare_years(
 
 def _expand_venue(name: str, known: Sequence[str]) -> Sequence[str]:
     """Returns the *known* editions of the venue *name*; if there are none, *name* itself."""
-    return [key for key in known if edition_of(key).venue == name] or [name]
+    return [key for key in known if parse_edition_key(key).venue == name] or [name]

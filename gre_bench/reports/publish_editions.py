@@ -19,17 +19,22 @@ from gre_bench.lm.opening import find_reply_splitter
 from gre_bench.metrics.scoring import CHANCE_SEED
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.perturbations.planted_flaws import HARMLESS, MARK
-from gre_bench.pipeline.ranking import text_read_by
+from gre_bench.pipeline.ranking import build_scored_text_key
 from gre_bench.pipeline.runs.job import code_version
 from gre_bench.ranking import published_boards
 from gre_bench.ranking.contamination import find_model_entry
 from gre_bench.release.figures import write_figures
-from gre_bench.release.manifest import packages, public_settings
+from gre_bench.release.manifest import list_package_versions, redact_settings
 from gre_bench.release.pages.board_data import build_board_data
-from gre_bench.release.pages.board_page import Board, Entry
+from gre_bench.release.pages.board_page import Board, BoardEntry
 from gre_bench.release.pages.rendering import render_board_page
-from gre_bench.release.public_tables import Additions, add_pieces, open_release_tables, write_database
-from gre_bench.release.publishing import DATABASE, Publication, Published, publish
+from gre_bench.release.public_tables import (
+    ReleaseOnlyTables,
+    add_token_pieces_table,
+    open_release_tables,
+    write_public_tables,
+)
+from gre_bench.release.publishing import DATABASE, PublishingResult, ReleaseInputs, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import TEXTS, build_boards, write_site
 from gre_bench.reports import contrasts
@@ -62,7 +67,7 @@ def publish_edition(
     wait_s: float = 0.0,
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
-) -> Published:
+) -> PublishingResult:
     """Publishes a release of the data that is committed in *store*, while no run is writing.
 
     - *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed.
@@ -75,16 +80,16 @@ def publish_edition(
     """
     release_store.check_clock()
     with open_frozen_copy(store, "publish", wait_s) as edition:
-        return publish(release_store, build_publication(edition, everything, again, hidden, scores_only))
+        return publish(release_store, build_release_inputs(edition, everything, again, hidden, scores_only))
 
 
-def build_publication(
+def build_release_inputs(
     store: FrozenStore,
     everything: bool = False,
     again: bool = False,
     hidden: Sequence[Row] = (),
     scores_only: bool = False,
-) -> Publication:
+) -> ReleaseInputs:
     """Returns the contents of a release of *store*. Arguments and errors are as for `publish_edition`.
 
     Also raises `SettingsError` for an edition of planted flaws.
@@ -100,9 +105,9 @@ def build_publication(
         raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_scores_are_complete(store, signatures)
     settings = _read_settings(store)
-    return Publication(
+    return ReleaseInputs(
         source=store.file,
-        additions=build_additions(store, settings, signatures),
+        additions=build_release_only_tables(store, settings, signatures),
         is_free=is_redistributable,
         provenance=build_provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
         pieces_of=find_reply_splitter(settings.evaluation_lm),
@@ -129,7 +134,9 @@ def _check_scores_are_complete(store: Store, signatures: Sequence[SignatureRow])
         )
 
 
-def build_additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
+def build_release_only_tables(
+    store: Store, settings: Settings, signatures: Sequence[SignatureRow]
+) -> ReleaseOnlyTables:
     """Returns the tables that a release has in addition to the edition's.
 
     The board of the headline metric is shown first, then those of validated metrics.
@@ -142,27 +149,27 @@ def build_additions(store: Store, settings: Settings, signatures: Sequence[Signa
     ]
     counts = [
         {"candidate_id": row["candidate_id"], "paper_id": row["paper_id"], **read._asdict(), "words": row["words"]}
-        for read in dict.fromkeys(map(text_read_by, signatures))
+        for read in dict.fromkeys(map(build_scored_text_key, signatures))
         for row in store.read(BOARD_LENGTHS, **read._asdict())
     ]
     return replace(
-        build_program_additions(signatures, passed, settings.board.headline), models=known, word_counts=counts
+        build_tables_made_by_program(signatures, passed, settings.board.headline), models=known, word_counts=counts
     )
 
 
-def build_program_additions(
+def build_tables_made_by_program(
     signatures: Sequence[SignatureRow], passed: Collection[str], headline: str | None
-) -> Additions:
+) -> ReleaseOnlyTables:
     """Returns those additions that need no store. *passed*: ids of signatures whose metric passed validation."""
     places = {name: position for position, name in enumerate(METRICS.own)}
     shown = sorted(signatures, key=lambda row: (row["metric"] != headline, row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
-    return Additions(
+    return ReleaseOnlyTables(
         metrics=[{"metric": item.name, "title": item.title, "unit": item.unit,
                   "place": places.get(item.name, len(places))}
                  for item in map(find_recipe, dict.fromkeys([*METRICS.own, *(row["metric"] for row in shown)]))],
         changes=[{"change": item.name, "title": item.title, "family": item.family} for item in PERTURBATIONS.values()],
-        shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": lm_id(row)}
+        shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": build_lm_id(row)}
                for position, row in enumerate(shown)],
     )  # fmt: skip
 
@@ -173,7 +180,7 @@ def build_provenance(store: Store, settings: Settings, signatures: Sequence[Sign
     ids = [row["signature_id"] for row in signatures]
     verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
     return {
-        "program": {"name": "gre-bench", "version": code_version(), "packages": packages()},
+        "program": {"name": "gre-bench", "version": code_version(), "packages": list_package_versions()},
         "papers": len({row["paper_id"] for row in store.read(SAMPLE)}),
         "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed,
                   "chance": CHANCE_SEED},
@@ -187,7 +194,7 @@ def build_provenance(store: Store, settings: Settings, signatures: Sequence[Sign
         },
         "contrasts": compute_contrasts_record(store, settings.board.contrasts, signatures),
         "correctness": load_flaw_results(store),
-        "settings": public_settings(settings.model_dump(mode="json")),
+        "settings": redact_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
 
 
@@ -200,10 +207,10 @@ def compute_contrasts_record(
     """
     if path is None:
         return None
-    file = contrasts.load_contrasts(path)
+    file, both = contrasts.load_contrasts(path), add_specific_signatures(store, signatures)
     return {
         "file": path.name, "sha256": file.sha256, "entries": [entry.model_dump() for entry in file.contrasts],
-        "rows": contrasts.contrast_rows(store, file.contrasts, signatures, add_specific_signatures(store, signatures)),
+        "rows": contrasts.compute_contrast_rows(store, file.contrasts, signatures, both),
     }  # fmt: skip
 
 
@@ -219,7 +226,7 @@ def _describe_model(name: str, known: models.Model | None) -> dict[str, Any]:
     return {"model": name, "entry": known.name if known else None} | known_of
 
 
-def lm_id(row: SignatureRow) -> str:
+def build_lm_id(row: SignatureRow) -> str:
     """Returns the id under which the log-probabilities of the evaluation LM of the signature *row* are stored."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
@@ -235,8 +242,8 @@ def write_release_database(store: Store, folder: Path, everything: bool = False)
     copy, database, settings = folder / store.read_file.name, folder / DATABASE, _read_settings(store)
     signatures = _read_signatures(store)
     store.copy.copy_to(copy)
-    made_of = build_additions(store, settings, signatures)
-    write_database(copy, database, made_of, is_redistributable, everything, settings.writing.licence)
+    made_of = build_release_only_tables(store, settings, signatures)
+    write_public_tables(copy, database, made_of, is_redistributable, everything, settings.writing.licence)
     copy.unlink()
     return database
 
@@ -247,7 +254,7 @@ def write_edition_pages(store: Store, folder: Path) -> None:
     The pages have all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
     database, settings = write_release_database(store, folder, True), _read_settings(store)
-    add_pieces(database, find_reply_splitter(settings.evaluation_lm))
+    add_token_pieces_table(database, find_reply_splitter(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")
     about = {
         "release": store.key,
@@ -326,7 +333,7 @@ def build_published_boards(table: str) -> tuple[Board, ...]:
     for metric in (name for name in METRICS if any(figure.metric == name for figure in figures)):
         scored = sorted((item for item in figures if item.metric == metric), key=lambda item: -item.value)
         entries = tuple(
-            Entry(
+            BoardEntry(
                 figure.item,
                 "model",
                 figure.value,

@@ -9,11 +9,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from gre_bench.board.family import Read, read_lm_orders
-from gre_bench.board.words import choose_headline_signature, format_board_answer
+from gre_bench.board.family import Read, read_candidate_orders_by_lm
+from gre_bench.board.words import choose_headline_signature, summarise_board
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import resolve_name, suggest_known_names
-from gre_bench.core.metrics import find_recipe, find_specific_signature
+from gre_bench.core.known_names import require_known_name, suggest_known_names
+from gre_bench.core.metrics import find_recipe, find_specific_form_signature_id
 from gre_bench.core.terminal import counted
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import (
@@ -81,7 +81,7 @@ def format_headline_sentence(read: Read, rows: Sequence[LeaderboardRow], wanted:
     """
     first = choose_headline_signature(rows, wanted)
     own = [row for row in rows if row["signature_id"] == first and row["group_name"] is None]
-    first_sentence = format_board_answer(own, read_lm_orders(read, first, own)).partition(". ")[0].rstrip(".")
+    first_sentence = summarise_board(own, read_candidate_orders_by_lm(read, first, own)).partition(". ")[0].rstrip(".")
     return f"{find_recipe(own[0]['metric']).title}, {counted(own[0]['sampled'], 'paper')}: {first_sentence}."
 
 
@@ -92,14 +92,14 @@ def add_specific_signatures(store: Store, signatures: Sequence[SignatureRow]) ->
     """
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
-    specific = [by_id[name] for row in signatures if (name := find_specific_signature(row, planned))]
+    specific = [by_id[name] for row in signatures if (name := find_specific_form_signature_id(row, planned))]
     return [*signatures, *(row for row in specific if row not in signatures)]
 
 
 def resolve_candidate(store: Store, name: str) -> str:
     """Returns the full name of the candidate whose name ends in *name*; raises `SettingsError` unless it is unique."""
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
-    return resolve_name(name, known, f"edition {store.key} has no candidate")
+    return require_known_name(name, known, f"edition {store.key} has no candidate")
 
 
 def resolve_edition(edition: str | None, state: Path) -> str:
@@ -112,7 +112,7 @@ def resolve_edition(edition: str | None, state: Path) -> str:
         return edition
     stores = [Store(state, key) for key in find_editions(state)]
     known = [store.key for store in stores if store.status_file.is_file()]
-    known = known or [store.key for store in stores if store.is_loaded]
+    known = known or [store.key for store in stores if store.is_from_release]
     if len(known) != 1:
         none = f"no editions in {state.absolute()}; try: gre-bench refresh"
         raise SettingsError(f"name an edition: {', '.join(known)}" if known else none)

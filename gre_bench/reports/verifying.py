@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.metrics import find_recipe, find_specific_signature
-from gre_bench.core.records import signature_of
+from gre_bench.core.metrics import find_recipe, find_specific_form_signature_id
+from gre_bench.core.records import build_signature_from_row
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.metrics.scoring import combine_logprobs
@@ -38,9 +38,9 @@ from gre_bench.release.public_tables import (
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.site import SCORES_ONLY
-from gre_bench.reports.board_rows import release_store_of
-from gre_bench.reports.contrasts import PlannedContrast, contrast_rows
-from gre_bench.reports.publish_editions import build_program_additions, lm_id
+from gre_bench.reports.board_rows import locate_release_store
+from gre_bench.reports.contrasts import PlannedContrast, compute_contrast_rows
+from gre_bench.reports.publish_editions import build_lm_id, build_tables_made_by_program
 from gre_bench.stats.intervals import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns
 from gre_bench.store.queries import OWN_VIEWS, SignatureRow
@@ -52,16 +52,16 @@ def verify_release(folder: Path, again: bool = False) -> dict[str, Any]:
     *again*: whether to also recompute the release's numbers, pages and figures with `recompute_release`.
     """
     about = manifest.verify_release(folder)
-    release_store, name = release_store_of(str(folder.resolve()), folder.parent)
+    release_store, name = locate_release_store(str(folder.resolve()), folder.parent)
     if about["release"] != name:
         raise SourceError(f"{folder} holds the files of {about['release']}; get {name} again from where it came")
-    digest, entries = manifest.digest_of(folder), release_store.log.entries()
+    digest, entries = manifest.compute_release_digest(folder), release_store.log.entries()
     if entries:
         _check_release_is_logged(release_store, folder, name, digest)
     published = [entry["release"] for entry in entries if entry["what"] == "published"]
     return {"release": name, "digest": digest, "files": len(about["files"]),
             "errata": [entry for entry in entries if entry["release"] == name and entry["what"] != "published"],
-            "signatures": manifest.signatures_of(folder),
+            "signatures": manifest.list_signature_files(folder),
             "newer": published[published.index(name) + 1 :] if published else None, "log": release_store.log.path.name,
             "log_lines": len(entries), "created_at": about["created_at"], "texts": about["texts"],
             "made_again": recompute_release(folder, about) if again else None}  # fmt: skip
@@ -186,7 +186,7 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
     with open_release_tables(folder) as connection:
         kept: list[Any] = read_table(connection, "signatures")
         shown = [row for row in kept if row["signature_id"] in {row["signature_id"] for row in about["signatures"]}]
-        specific = {find_specific_signature(row, kept) for row in shown}
+        specific = {find_specific_form_signature_id(row, kept) for row in shown}
         signatures = [row for row in kept if row in shown or row["signature_id"] in specific]
         only_scores = about["texts"] == SCORES_ONLY
         scores = 0 if only_scores else sum(_recompute_scores(connection, row) for row in signatures)
@@ -207,7 +207,7 @@ def _recompute_tables_and_pages(folder: Path, about: Mapping[str, Any]) -> dict[
         if tested := about.get("contrasts"):
             entries = [PlannedContrast.model_validate(entry) for entry in tested["entries"]]
             exact &= _compare_with_manifest(
-                "contrasts", tested["rows"], contrast_rows(store, entries, about["signatures"], kept)
+                "contrasts", tested["rows"], compute_contrast_rows(store, entries, about["signatures"], kept)
             )
     pages, figures = _rebuild_pages(folder, about)
     return {
@@ -233,7 +233,9 @@ def _recompute_scores(connection: Any, signature: SignatureRow) -> int:
     recipe = find_recipe(signature["metric"])
     if recipe.formula is None:
         return 0
-    terms = run_page_query(connection, "score_terms", signature_id=signature["signature_id"], lm_id=lm_id(signature))
+    terms = run_page_query(
+        connection, "score_terms", signature_id=signature["signature_id"], lm_id=build_lm_id(signature)
+    )
     for row in terms:
         totals = row["totals"]
         if None in totals or not row["summed"]:
@@ -264,7 +266,7 @@ def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[Si
     unseparated = {row["signature_id"] for row in stated["separation"] if row["left_out"]}
     for row in signatures:
         if row["signature_id"] not in unseparated:
-            compute_and_store_auc(store, signature_of(row), TrainingOverlap(0, {}))
+            compute_and_store_auc(store, build_signature_from_row(row), TrainingOverlap(0, {}))
     for name, key in STATISTICS.items():
         if name not in stated:
             continue
@@ -284,7 +286,7 @@ def _recompute_statistics(connection: Any, edition: str, signatures: Sequence[Si
 def _recompute_tables_made_by_program(connection: Any, shown: Sequence[SignatureRow], headline: str | None) -> bool:
     """Makes the tables `OF_PROGRAM` again for the boards *shown*; returns whether they exactly equal the release's."""
     validations = read_table(connection, "validations")
-    added = build_program_additions(
+    added = build_tables_made_by_program(
         shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"}, headline
     )
     made: dict[str, Sequence[Row]] = {

@@ -22,7 +22,7 @@ from gre_bench.pipeline.runs.job import read_last_run
 from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import render_overview_page
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.board_rows import release_sentence
+from gre_bench.reports.board_rows import format_release_leader_sentence
 from gre_bench.reports.publish_editions import write_edition_pages
 from gre_bench.reports.signatures import format_leader_sentence
 from gre_bench.store import Store, find_editions
@@ -81,7 +81,7 @@ class StatePages:
             root = self._update_pages(name)
         elif kind == "releases" and name in self._list_releases():
             root = self.state / "releases" / name
-            if "/".join(rest) not in manifest.files_of(root):
+            if "/".join(rest) not in manifest.list_release_files(root):
                 return None
         else:
             return None
@@ -108,7 +108,9 @@ class StatePages:
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._list_releases()):
             if key not in known:
                 names = ReleaseStore(self.state / "releases", key).names()[::-1]
-                board = self._cache_sentence(names[0], partial(release_sentence, self.state / "releases" / names[0]))
+                board = self._cache_sentence(
+                    names[0], partial(format_release_leader_sentence, self.state / "releases" / names[0])
+                )
                 yield {"edition": key, "board": board, "state": "released", "writing": False, "has_pages": False,
                        "releases": names}  # fmt: skip
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import HUMAN, edition_of, signature_of
+from gre_bench.core.records import HUMAN, build_signature_from_row, parse_edition_key
 from gre_bench.core.settings import Settings, parse_settings
 from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
 from gre_bench.pipeline.refreshing import refresh, write_texts_ahead
@@ -27,9 +27,9 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, run_deployed
 from gre_bench.pipeline.validating import validate
 from gre_bench.pipeline.validation_records import read_verdicts
-from gre_bench.pipeline.year_models import check_models, set_board_year
-from gre_bench.reports.board_pictures import show_board
-from gre_bench.reports.board_rows import release_sentence
+from gre_bench.pipeline.year_models import check_model_keys_and_prices, set_board_year
+from gre_bench.reports.board_pictures import create_board_artifact
+from gre_bench.reports.board_rows import format_release_leader_sentence
 from gre_bench.reports.history import compare_years
 from gre_bench.reports.publish_editions import open_release_store, publish_edition
 from gre_bench.store import find_editions
@@ -87,7 +87,7 @@ def year_job(
     )
 
 
-def make_board(
+def make_yearly_board(
     job: YearJob, run_stage: Callable[[str, Callable[[], Summary]], Summary] = lambda _, stage: stage()
 ) -> Summary:
     """Makes the board and publishes it; returns a summary that contains those of all stages.
@@ -96,7 +96,7 @@ def make_board(
     and returns the stage's summary. Raises `LMError` or `SettingsError`, before the first stage, if a model of the
     roster cannot be asked.
     """
-    check_models(job.settings)
+    check_model_keys_and_prices(job.settings)
     for name, stage in STAGES.items():
         summary = run_stage(name, partial(stage, job))
         job = replace(job, reached=(*job.reached, (name, summary)))
@@ -130,12 +130,14 @@ def run_fetch_stage(job: YearJob) -> Summary:
 
 def run_score_stage(job: YearJob) -> Summary:
     """Runs the stage *score*: plans, scores and ranks the edition, by a refresh. Its texts already exist."""
-    return _run_deployment_in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, show_board)
+    return _run_deployment_in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, create_board_artifact)
 
 
 def run_validate_stage(job: YearJob) -> Summary:
     """Runs the stage *validate*: validates the board's metrics that have no record under their signature yet."""
-    board = read_verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
+    board = read_verdicts(
+        job.state, job.work.store.key, map(build_signature_from_row, job.work.store.read(CURRENT_SIGNATURES))
+    )
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
@@ -153,7 +155,9 @@ def run_verdicts_stage(job: YearJob) -> Summary:
     ``release.unvalidated``, their boards are shown, hidden, or nothing is published. ``hidden`` has the metrics whose
     boards are left out. The outcome is ``refused`` if nothing is published.
     """
-    board = read_verdicts(job.state, job.work.store.key, map(signature_of, job.work.store.read(CURRENT_SIGNATURES)))
+    board = read_verdicts(
+        job.state, job.work.store.key, map(build_signature_from_row, job.work.store.read(CURRENT_SIGNATURES))
+    )
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
     policy = job.settings.release.unvalidated
     reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
@@ -172,14 +176,14 @@ def run_publish_stage(job: YearJob) -> Summary:
     """Runs the stage *publish*: publishes a release of the edition, unless the latest release has the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.work.store, open_release_store(job.state, job.work.store.key), hidden=hidden)
-    return {"outcome": DONE, "release": made.name, "board": release_sentence(made.folder),
+    return {"outcome": DONE, "release": made.name, "board": format_release_leader_sentence(made.folder),
             "folder": str(made.folder), "digest": made.digest, "new": made.new}  # fmt: skip
 
 
 def run_history_stage(job: YearJob) -> Summary:
     """Runs the stage *history*: compares the candidates across the venue's editions up to this year."""
     own = job.settings.edition.edition
-    same = [key for key in find_editions(job.state) if (other := edition_of(key)).year <= own.year
+    same = [key for key in find_editions(job.state) if (other := parse_edition_key(key)).year <= own.year
             and (other.venue, other.sample) == (own.venue, own.sample)]  # fmt: skip
     try:
         record = compare_years(job.state, same, job.settings.scoring.metrics, [HUMAN])

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from gre_bench.stats.association import Estimate, Kind, build_association, build_association_within_groups
-from gre_bench.stats.intervals import student_test
+from gre_bench.stats.intervals import compute_t_interval_and_p
 from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, draw_bootstrap_counts, group_indices
 
 NEARLY_ONE = 1 - 1e-6
@@ -195,7 +195,7 @@ def _estimate_by_group(estimate: Estimate, size: int, resamples: int, seed: int)
     value, drawn = _resample_coefficient(estimate, size, resamples, seed)
     z = math.atanh(float(np.clip(value, -NEARLY_ONE, NEARLY_ONE)))
     spread = float(np.arctanh(np.clip(drawn, -NEARLY_ONE, NEARLY_ONE)).std(ddof=1)) * math.sqrt(size / (size - 1))
-    low, high, p = student_test(z, spread, size - 1, 0.95)
+    low, high, p = compute_t_interval_and_p(z, spread, size - 1, 0.95)
     return value, min(value, math.tanh(low)), max(value, math.tanh(high)), p
 
 
@@ -247,13 +247,13 @@ def compare_correlations(
 
     value, drawn = _resample_coefficient(estimate_difference, size, resamples, seed)
     spread = float(drawn.std(ddof=1)) * math.sqrt(size / (size - 1))
-    low, high, p = student_test(value, spread, size - 1, 0.95)
+    low, high, p = compute_t_interval_and_p(value, spread, size - 1, 0.95)
     r1, r2 = (float(coefficient(np.ones((1, size)))[0]) for coefficient in (of_first, of_second))
     return CorrelationComparison(kind, r1, r2, value, low, high, p, len(x), size)
 
 
 @dataclass(frozen=True, slots=True)
-class PairLogprobs:
+class ReviewPairLogprobs:
     """Two reviews of one paper, x and y, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
 
     *log_y_given_x*: log P(y | x), the log-probability of y after the LM has read x.
@@ -281,7 +281,7 @@ class Symmetry:
     printed_ordered: Correlation
 
 
-def measure_symmetry(pairs: Sequence[PairLogprobs], resamples: int = 10_000, seed: int = 0) -> Symmetry:
+def measure_symmetry(pairs: Sequence[ReviewPairLogprobs], resamples: int = 10_000, seed: int = 0) -> Symmetry:
     """Returns how symmetric the log-probabilities of *pairs* are.
 
     Args:

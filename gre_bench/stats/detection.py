@@ -115,7 +115,7 @@ def corrected_naming_rate(raw: float | None, true: float | None, false: float | 
 
 
 @dataclass(frozen=True, slots=True)
-class Correctness:
+class FlawScoreSummary:
     """A reviewer's score on planted flaws, its nulls, and the score on each kind of flaw; 95% intervals by paper.
 
     - *other*, *again*: the means of the two nulls. *nulls*: the number of nulls, two per flaw.
@@ -132,7 +132,7 @@ class Correctness:
     detected: float | None
 
 
-def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
+def summarise_flaw_scores(scores: Sequence[FlawScores]) -> FlawScoreSummary:
     """Returns a reviewer's score on planted flaws, with its nulls and its score on each kind of flaw.
 
     Args:
@@ -167,7 +167,7 @@ def summarise_flaw_scores(scores: Sequence[FlawScores]) -> Correctness:
     other, again = test([item.nulls[0] for item in scores]), test(again)
     assert other and again
     specific = test([None if item.elsewhere is None else item.own - item.elsewhere for item in scores])
-    return Correctness(
+    return FlawScoreSummary(
         score, other, again, specific,
         {name: (own, p) for (name, own), p in zip(families.items(), corrected, strict=True)},
         2 * len(scores), compute_detection_rate(scores),

@@ -53,7 +53,7 @@ from typing import Literal
 
 import numpy as np
 
-from gre_bench.stats.intervals import PairedTest, student_test
+from gre_bench.stats.intervals import PairedTest, compute_t_interval_and_p
 from gre_bench.stats.length import Slope
 from gre_bench.stats.samples import (
     Array,
@@ -179,7 +179,7 @@ def effect_at_length(before: Values, after: Values, longer: Values, papers: Keys
     by_slope = (-float(change.mean()) + d * float(y @ moved) / (len(old) - 1) / 2) / scale
     own = np.bincount(groups, weights=psi, minlength=size).astype(float)
     error = slope.error(list(dict.fromkeys(papers)), own, by_slope)
-    return PairedTest(d, *student_test(d, error, size - 1, 0.95), size)
+    return PairedTest(d, *compute_t_interval_and_p(d, error, size - 1, 0.95), size)
 
 
 def _index_papers(scores: Array, papers: Keys) -> tuple[Indices, int]:
@@ -286,7 +286,7 @@ def manipulation_verdict(effect: Effect) -> Verdict:
     return "fail" if effect.low >= MARGIN else "undecided"
 
 
-def published_verdict(kind: ChangeKind, effect: Effect) -> Verdict:
+def decide_by_published_rule(kind: ChangeKind, effect: Effect) -> Verdict:
     """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at 5%; it is never undecided.
 
     A degradation passes if it lowers the score significantly. A manipulation passes unless it raises the score

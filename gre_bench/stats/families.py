@@ -52,7 +52,7 @@ class CandidateTest:
         by_mean = self.difference > 0 and self.p_holm < ALPHA
         return by_mean and self.trimmed_low > 0 and self.ahead > self.behind and self.sign_p < ALPHA
 
-    def flipped(self) -> CandidateTest:
+    def with_candidates_reversed(self) -> CandidateTest:
         """Returns the same test with the two candidates exchanged, so the difference changes its sign."""
         return replace(
             self, first=self.second, second=self.first, difference=-self.difference, low=-self.high, high=-self.low,
@@ -83,9 +83,9 @@ class HolmFamily:
     def between(self, first: str, second: str) -> CandidateTest | None:
         """Returns the test of *first* against *second*; None if the family has none."""
         test = next((test for test in self.tests if {test.first, test.second} == {first, second}), None)
-        return test.flipped() if test and test.first != first else test
+        return test.with_candidates_reversed() if test and test.first != first else test
 
-    def with_others(self, others: Sequence[float]) -> list[float]:
+    def correct_further_p_values(self, others: Sequence[float]) -> list[float]:
         """Returns *others*, p-values of hypotheses outside the family, corrected together with the family's tests."""
         from gre_bench.stats.pair_tests import correct_in_one_family
 

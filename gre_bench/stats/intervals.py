@@ -95,10 +95,10 @@ def clustered_test(values: Values, clusters: Keys, level: float = 0.90) -> Paire
     """
     error, size = clustered_error(values, clusters)
     mean = float(np.mean(values))
-    return PairedTest(mean, *student_test(mean, error, size - 1, level), size)
+    return PairedTest(mean, *compute_t_interval_and_p(mean, error, size - 1, level), size)
 
 
-def student_test(value: float, error: float, freedom: float, level: float) -> tuple[float, float, float]:
+def compute_t_interval_and_p(value: float, error: float, freedom: float, level: float) -> tuple[float, float, float]:
     """Returns the ends of the interval value ± t·error, and the two-sided p-value, by Student's t.
 
     Args:
@@ -178,7 +178,7 @@ def paired_test(differences: Values, level: float = 0.90) -> PairedTest:
     """
     values = check_finite(differences, at_least=2)
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
-    low, high, p = student_test(mean, error, len(values) - 1, level)
+    low, high, p = compute_t_interval_and_p(mean, error, len(values) - 1, level)
     return PairedTest(mean, low, high, p if error else math.nan, len(values))
 
 
@@ -203,7 +203,7 @@ def two_way_clustered_test(differences: Values, first: Keys, second: Keys, level
     """
     error, units = two_way_clustered_error(differences, first, second)
     mean = float(np.mean(differences))
-    low, high, p = student_test(mean, error, units - 1, level)
+    low, high, p = compute_t_interval_and_p(mean, error, units - 1, level)
     return PairedTest(mean, low, high, p if error else math.nan, units)
 
 
@@ -303,4 +303,4 @@ def compare_means_by_welch(first: SampleMean, second: SampleMean) -> MeanChange:
         raise ValueError("neither side varies: the spread of the change cannot be estimated")
     df = total**2 / (variances[0] ** 2 / (first.units - 1) + variances[1] ** 2 / (second.units - 1))
     value = second.mean - first.mean
-    return MeanChange(value, *student_test(value, math.sqrt(total), df, 0.90))
+    return MeanChange(value, *compute_t_interval_and_p(value, math.sqrt(total), df, 0.90))

@@ -42,7 +42,13 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.stats.intervals import Interval, PairedTest, clustered_error, student_test, two_way_clustered_error
+from gre_bench.stats.intervals import (
+    Interval,
+    PairedTest,
+    clustered_error,
+    compute_t_interval_and_p,
+    two_way_clustered_error,
+)
 from gre_bench.stats.samples import Array, Indices, Keys, Values, check_finite, group_indices
 
 LEAST_OVERLAP = 0.1
@@ -214,7 +220,7 @@ def length_controlled_means(
         else:
             error, units = error_by_paper(influence), size
         value = float(scores[mine].mean()) - slope.value * away
-        controlled[name] = Interval(value, *student_test(value, error, units - 1, 0.90)[:2], units)
+        controlled[name] = Interval(value, *compute_t_interval_and_p(value, error, units - 1, 0.90)[:2], units)
     return controlled
 
 
@@ -254,7 +260,7 @@ def contrast_at_length(
     below = float((other_logs[None, :] < logs[:, None]).mean())
     equal = float((other_logs[None, :] == logs[:, None]).mean())
     share = below + equal / 2
-    common = PairedTest(value, *student_test(value, error, independent - 1, 0.95), count)
+    common = PairedTest(value, *compute_t_interval_and_p(value, error, independent - 1, 0.95), count)
     return LengthContrast(
         common, _compare_with_own_slopes(difference, logs, other_logs, exchanges), 2 * min(share, 1 - share)
     )
@@ -295,7 +301,7 @@ def _compare_with_own_slopes(
     if exchanges is not None:
         error, independent = two_way_clustered_error(influence * count, *exchanges)
     value = float(estimate[0])
-    return PairedTest(value, *student_test(value, error, max(1, independent - 3), 0.95), count)
+    return PairedTest(value, *compute_t_interval_and_p(value, error, max(1, independent - 3), 0.95), count)
 
 
 def _compute_log_lengths(tokens: Values) -> Array:

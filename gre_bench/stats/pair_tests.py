@@ -23,14 +23,14 @@ import numpy as np
 
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.families import CandidateTest
-from gre_bench.stats.intervals import student_test, two_way_clustered_error
+from gre_bench.stats.intervals import compute_t_interval_and_p, two_way_clustered_error
 from gre_bench.stats.samples import Array, Keys, Values, check_finite, divide_or_default, group_indices, sum_cells
 
 TRIM = 0.1
 """The share of papers that a trimmed mean leaves out at each end."""
 
 
-def pair_tests(
+def run_candidate_tests(
     values: Values | Array,
     papers: Keys,
     candidates: Sequence[str],
@@ -86,14 +86,14 @@ def pair_tests(
         if exchanges is not None:
             error, independent = two_way_clustered_error(differences, *shared[counts > 0][:, (i, j)].T.tolist())
             sd, freedom = error * math.sqrt(count), independent - 1
-        low, high, p = student_test(mean, sd / math.sqrt(count), freedom, level)
+        low, high, p = compute_t_interval_and_p(mean, sd / math.sqrt(count), freedom, level)
         signs = int((differences > 0).sum()), int((differences < 0).sum())
-        robust = float(np.median(differences)), *trimmed_mean(differences), sign_test(*signs)
+        robust = float(np.median(differences)), *compute_trimmed_mean_with_bounds(differences), sign_test(*signs)
         tests.append(CandidateTest(names[i], names[j], mean, low, high, sd, p, p, count, *signs, *robust))
     return correct_in_one_family(tests, ())[0]
 
 
-def trimmed_mean(values: Array) -> tuple[float, float, float]:
+def compute_trimmed_mean_with_bounds(values: Array) -> tuple[float, float, float]:
     """Returns the mean of *values* without the 10% at either end, and its one-sided 95% bounds.
 
     The standard error is s_w/((1 − 2·0.1)·√n), where s_w is the standard deviation of the values after they are
@@ -110,7 +110,7 @@ def trimmed_mean(values: Array) -> tuple[float, float, float]:
     kept = ordered[cut : len(ordered) - cut]
     spread = float(np.clip(ordered, kept[0], kept[-1]).std(ddof=1))
     mean, error = float(kept.mean()), spread / ((1 - 2 * TRIM) * math.sqrt(len(values)))
-    return mean, *student_test(mean, error, len(kept) - 1, 0.90)[:2]
+    return mean, *compute_t_interval_and_p(mean, error, len(kept) - 1, 0.90)[:2]
 
 
 def sign_test(ahead: int, behind: int) -> float:

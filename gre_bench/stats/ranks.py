@@ -2,14 +2,14 @@
 
 *surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
 the number of significantly better candidates, and ends at the number of all candidates less the number of significantly
-worse ones. The tests are those of `pair_tests`. The intervals of all candidates hold simultaneously with at least the
-stated probability (99% in simulations).
+worse ones. The tests are those of `run_candidate_tests`. The intervals of all candidates hold simultaneously with at
+least the stated probability (99% in simulations).
 
 Two measures may have different units, because the three comparisons need no unit:
 
 - the candidates' ranks by mean: Spearman's coefficient, with a bootstrap interval that resamples papers;
 - each candidate's lead over a baseline, in standard errors;
-- which candidates differ significantly, by `pair_tests`.
+- which candidates differ significantly, by `run_candidate_tests`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from gre_bench.stats.families import CandidateTest
-from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.pair_tests import run_candidate_tests
 from gre_bench.stats.samples import (
     Array,
     Keys,
@@ -83,7 +83,7 @@ def rank_intervals(
         papers: (n,) the paper of each score.
         candidates: (n,) the candidate of each score.
         level: the coverage of all intervals together, between 0 and 1.
-        tests: the results of `pair_tests` on the same scores; None: they are computed.
+        tests: the results of `run_candidate_tests` on the same scores; None: they are computed.
 
     Raises:
         ValueError: there are fewer than two papers or candidates, or two candidates have fewer than two papers in
@@ -96,7 +96,7 @@ def rank_intervals(
         raise ValueError("ranks need at least two candidates on at least two papers")
     means = sums.sum(axis=0) / counts.sum(axis=0)
     better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    for test in tests or pair_tests(values, papers, candidates):
+    for test in tests or run_candidate_tests(values, papers, candidates):
         if test.p_holm < 1 - level:
             upper, lower = (test.first, test.second) if test.difference > 0 else (test.second, test.first)
             better[lower] += 1
@@ -145,7 +145,7 @@ def _rank_each_row(means: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureAgreement:
+class RankAgreement:
     """Rank correlations between the candidates' means by two measures; *low*, *high*: Spearman's 90% interval."""
 
     spearman: float
@@ -170,9 +170,9 @@ class SignificantOrders:
     contradict: tuple[tuple[str, str], ...]
 
 
-def measure_agreement(
+def correlate_ranks_by_two_measures(
     first: Values, second: Values, papers: Keys, candidates: Sequence[str], resamples: int = 2000, seed: int = 0
-) -> MeasureAgreement:
+) -> RankAgreement:
     """Returns the rank correlations between the candidates' means over papers, by two measures of the same pairs.
 
     Args:
@@ -195,7 +195,7 @@ def measure_agreement(
         for block in draw_bootstrap_counts(len(tables[0][0]), resamples, seed)
     ]
     low, high = equal_tailed_quantiles(np.concatenate(drawn), 0.90)
-    return MeasureAgreement(result.spearman, low, high, result.kendall, result.shared)
+    return RankAgreement(result.spearman, low, high, result.kendall, result.shared)
 
 
 def count_significant_orders(
@@ -204,7 +204,7 @@ def count_significant_orders(
     """Counts how many pairs of candidates differ significantly by both measures, by one, or by neither.
 
     Args:
-        first_tests: the results of `pair_tests` by one measure.
+        first_tests: the results of `run_candidate_tests` by one measure.
         second_tests: the results by the other measure, for the same pairs of candidates in the same order.
         alpha: the significance level.
 
@@ -213,7 +213,7 @@ def count_significant_orders(
     """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
-    against = [a if a.difference > 0 else a.flipped() for a, b, both in pairs
+    against = [a if a.difference > 0 else a.with_candidates_reversed() for a, b, both in pairs
                if all(both) and (a.difference > 0) != (b.difference > 0)]  # fmt: skip
     return SignificantOrders(
         sum(map(all, sure)) - len(against),
@@ -244,7 +244,7 @@ def leads_over_baseline(tests: Sequence[CandidateTest], baseline: str) -> dict[s
     """Returns how far each candidate's mean lies above the mean of the candidate *baseline*.
 
     Args:
-        tests: pair tests of one measure, as `pair_tests` returns them.
+        tests: pair tests of one measure, as `run_candidate_tests` returns them.
         baseline: the candidate with which all others are compared.
 
     Returns:
@@ -252,7 +252,7 @@ def leads_over_baseline(tests: Sequence[CandidateTest], baseline: str) -> dict[s
         baseline is the same on all papers is left out.
     """
     involved = [test for test in tests if baseline in (test.first, test.second)]
-    against = [test if test.second == baseline else test.flipped() for test in involved]
+    against = [test if test.second == baseline else test.with_candidates_reversed() for test in involved]
     return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in against if test.sd > 0}
 
 

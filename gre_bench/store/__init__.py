@@ -15,12 +15,18 @@ queries       the queries of ``sql/queries`` by name, the types of their rows, a
 files         the edition's lock, and errors while writing files
 """
 
-from gre_bench.store.database import connect, explain_resource_shortage, is_interruption, is_statement_error, quoted
+from gre_bench.store.database import (
+    connect,
+    explain_resource_shortage,
+    is_interruption,
+    is_statement_error,
+    quote_path_for_sql,
+)
 from gre_bench.store.edition import (
     INCLUDED_EDITION,
     INCLUDED_EDITIONS,
     FrozenStore,
-    ReadCopy,
+    ReadersCopyStore,
     Store,
     copy_to_scratch,
     find_editions,
@@ -42,7 +48,7 @@ __all__ = [
     "TABLES",
     "VIEWS",
     "FrozenStore",
-    "ReadCopy",
+    "ReadersCopyStore",
     "Row",
     "Store",
     "connect",
@@ -59,5 +65,5 @@ __all__ = [
     "missing_edition_error",
     "now",
     "open_frozen_copy",
-    "quoted",
+    "quote_path_for_sql",
 ]

@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from gre_bench.core.errors import MACHINE_FAULT_NUMBERS, MEND, NO_MEMORY, DuplicateRowError, Stopped, StoreError
-from gre_bench.core.incoming import check_name
+from gre_bench.core.incoming import check_file_name_is_utf8
 from gre_bench.store.files import FULL, KEPT
 from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import get_statement
@@ -57,7 +57,7 @@ def connect(
     Raises `duckdb.Error` if a file cannot be opened. Raises `SourceError` if a path is not UTF-8.
     """
     for path in filter(None, (file, *(attached or {}).values(), *folders)):
-        check_name(path)
+        check_file_name_is_utf8(path)
     spill = (
         {}
         if file and not read_only
@@ -70,10 +70,10 @@ def connect(
         if connection.execute(get_statement("queries", "locked")).fetchall() == [(True,)]:
             return connection  # the file is already open in this process, with these settings
         for name, path in (attached or {}).items():
-            what = f"{quoted(path)} as {name} (read_only, type duckdb)" if path else f"':memory:' as {name}"
+            what = f"{quote_path_for_sql(path)} as {name} (read_only, type duckdb)" if path else f"':memory:' as {name}"
             connection.execute(f"attach {what}")
         if folders:
-            connection.execute(f"set allowed_directories = [{', '.join(map(quoted, folders))}]")
+            connection.execute(f"set allowed_directories = [{', '.join(map(quote_path_for_sql, folders))}]")
         made = {"global timezone": "'UTC'", "enable_progress_bar": "false", **(settings or {})}
         for name, value in (made | {"enable_external_access": "false", "lock_configuration": "true"}).items():
             connection.execute(f"set {name} = {value}")
@@ -102,7 +102,7 @@ def explain_resource_shortage(error: duckdb.Error) -> str | None:
     return f"{reason}; {MEND}" if any(os.strerror(number) in reason for number in _LACKING) else None
 
 
-def quoted(path: Path) -> str:
+def quote_path_for_sql(path: Path) -> str:
     """Returns *path* as an SQL string literal."""
     return "'" + str(path).replace("'", "''") + "'"
 

@@ -20,13 +20,13 @@ from pydantic import BaseModel
 from gre_bench.core.errors import NoCommittedDataError, SettingsError, StoreError
 from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.process import return_freed_memory
-from gre_bench.core.records import Edition, edition_of
+from gre_bench.core.records import Edition, parse_edition_key
 from gre_bench.core.whole_files import replace_file
 from gre_bench.store import files, schema
 from gre_bench.store.database import Database, connect, is_interruption, is_statement_error, open_reader
 from gre_bench.store.files import convert_write_errors
 from gre_bench.store.queries import Query, QueryRow, Row, as_arrow, columns, fetch, fetch_columns
-from gre_bench.store.read_copy import CopyForReaders
+from gre_bench.store.read_copy import ReadOnlyStoreCopy
 from gre_bench.store.schema import NEW_FILE
 from gre_bench.store.statements import get_statement
 
@@ -103,14 +103,14 @@ class Store:
     """
 
     def __init__(self, state: Path, edition: Edition | str):
-        key = (edition_of(edition) if isinstance(edition, str) else edition).key
+        key = (parse_edition_key(edition) if isinstance(edition, str) else edition).key
         self.key = key
         self.folder = Path(state) / "editions" / key
         self.file = self.folder / "edition.duckdb"
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
         self.release_file = self.folder / LOADED
-        self.copy = CopyForReaders(key, self.folder)
+        self.copy = ReadOnlyStoreCopy(key, self.folder)
         self._database = Database(key, self.file, lambda: self.copy.file)
         self._copied_at = self._copy_s = 0.0
         self._filled = False
@@ -127,16 +127,16 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        return self.file.is_file() or self.is_loaded
+        return self.file.is_file() or self.is_from_release
 
     @property
-    def is_loaded(self) -> bool:
+    def is_from_release(self) -> bool:
         """Whether the edition was loaded from a release and therefore has only the copy for readers."""
         return self.release_file.is_file() and self.is_readable
 
-    def refuse_loaded(self) -> None:
+    def refuse_if_from_release(self) -> None:
         """Raises `SettingsError` if the edition was loaded from a release and therefore cannot be written."""
-        if self.is_loaded:
+        if self.is_from_release:
             raise SettingsError(
                 f"edition {self.key} was loaded from a release and can only be read; name another --state for one of "
                 f"your own, or delete {self.folder}"
@@ -153,7 +153,7 @@ class Store:
             # Killed writers may have left these files. This process holds the lock, so no other is writing them.
             for left in (*self.folder.glob(".read.*"), *self.folder.glob(".*.json.[0-9]*")):
                 left.unlink(missing_ok=True)
-            self.refuse_loaded()
+            self.refuse_if_from_release()
             if not self.exists:
                 self._create_store_file()
             with self._database.kept_open():
@@ -270,7 +270,7 @@ class Store:
             try:
                 return fetch(connection, query, **parameters)
             except duckdb.Error as error:
-                raise self.copy.read_error(error) from None
+                raise self.copy.convert_duckdb_error(error) from None
 
     def read_with_repair(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Does the same as `read`, but first replaces a damaged copy. This takes the lock: only runs that write may
@@ -308,7 +308,7 @@ class Store:
             except duckdb.Error as error:
                 if is_statement_error(error):
                     raise
-                raise self.copy.read_error(error) from None
+                raise self.copy.convert_duckdb_error(error) from None
 
     def _check_is_readable(self) -> None:
         """Raises `SettingsError` if the edition is missing, `NoCommittedDataError` if it has no copy for readers."""
@@ -387,14 +387,14 @@ class Store:
             ) from None
 
 
-class ReadCopy(Store):
+class ReadersCopyStore(Store):
     """A `Store` whose queries all read the copy for readers, so that `rows` needs no lock and never waits."""
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         return self.read(query, **parameters)
 
 
-class FrozenStore(ReadCopy):
+class FrozenStore(ReadersCopyStore):
     """A private copy of *store* in *file*, with an open connection. Reading it never waits, and no run changes it."""
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
@@ -448,7 +448,7 @@ def copy_to_scratch(store: Store) -> Iterator[Store]:
                     if table not in _TABLES_NOT_COPIED:
                         _copy_table(run, table)
         except duckdb.Error as error:
-            raise store.copy.read_error(error) from None
+            raise store.copy.convert_duckdb_error(error) from None
         with scratch.lock("copy"):
             scratch.copy_for_readers()
         yield scratch

@@ -59,7 +59,7 @@ def keep_copies_open() -> Iterator[None]:
             connection.close()
 
 
-class CopyForReaders:
+class ReadOnlyStoreCopy:
     """The read-only copy of edition *key*'s store, in *folder*, which any process may open."""
 
     def __init__(self, key: str, folder: Path):
@@ -117,7 +117,7 @@ class CopyForReaders:
 
         self._call_with_current_copy(copy)
 
-    def read_error(self, error: duckdb.Error) -> StoreError:
+    def convert_duckdb_error(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
         lack = explain_resource_shortage(error)
         return (
@@ -144,7 +144,7 @@ class CopyForReaders:
             except (duckdb.Error, OSError) as error:
                 if file == (file := self.file):
                     raise (
-                        self.read_error(error)
+                        self.convert_duckdb_error(error)
                         if isinstance(error, duckdb.Error)
                         else self.unusable_copy_error(str(error.strerror))
                     ) from None

@@ -59,7 +59,7 @@ def main() -> None:
     reply."""
     request = json.loads(sys.stdin.readline())
     signal.alarm(int(request["seconds"]) + 5)
-    restrict_access(request["folder"])
+    confine_process_to_folder(request["folder"])
     threading.Thread(target=_exit_when_sender_ends, args=[request["folder"]], daemon=True).start()
     try:
         connection = open_private_copy(request)
@@ -90,7 +90,7 @@ def set_process_limits(request: dict[str, Any]) -> None:
         resource.setrlimit(resource_kind, (most, most))
 
 
-def restrict_access(folder: str) -> None:
+def confine_process_to_folder(folder: str) -> None:
     """Gives up this process's access to TCP and to most files; does nothing if the system does not support this.
 
     Files in *folder* and files that Python needs remain accessible.

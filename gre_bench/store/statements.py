@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.known_names import suggest_known_names
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 
 HEADER = re.compile(r"^-- name:(.*)\n", re.MULTILINE)
 NAME = re.compile(r"[a-z0-9_]+")
@@ -51,11 +51,11 @@ def load_statements(kind: str) -> Mapping[str, str]:
 
     Raises `StoreError` if a file cannot be read, a statement is empty, or a name occurs twice or is not ``lower_case``.
     """
-    return read_statements(resource("sql"), kind)
+    return read_statements_from_folder(locate_resource("sql"), kind)
 
 
 @cache
-def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
+def read_statements_from_folder(folder: Path, kind: str) -> Mapping[str, str]:
     """Does the same as `load_statements`, but reads from *folder* instead of ``sql/``."""
     single = folder / f"{kind}.sql"
     files = [single] if single.is_file() else sorted((folder / kind).glob("*.sql"))

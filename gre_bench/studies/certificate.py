@@ -29,10 +29,10 @@ from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import (
     join_edition_names,
+    load_metric_scores,
     merge_edition_scores,
+    score_additional_edition,
     score_all_pairs,
-    score_other_edition,
-    scores_of,
 )
 from gre_bench.plots.drawing import Curve, draw_curve_panels
 from gre_bench.reports.publish_editions import open_release_store
@@ -44,7 +44,7 @@ Rows = Mapping[str, Sequence[Row]]
 """Candidate → one row for each planned pair of a paper and a reference."""
 
 
-def certify(job: Job) -> dict[str, Any]:
+def certify_metrics(job: Job) -> dict[str, Any]:
     """Scores each harm in the degrees of the settings; returns the run's summary, with each metric's certificate.
 
     Only metrics of pointwise mutual information are certified. Certificates are stored only if the run covers all
@@ -67,16 +67,16 @@ def certify(job: Job) -> dict[str, Any]:
         "validation": job.settings.validation.model_copy(update={"level": "judgments"}),
     })  # fmt: skip
     job = replace(job, settings=settings, perturbations=changes)
-    beside = [score_other_edition(job, key) for key in settings.validation.together_with]
+    beside = [score_additional_edition(job, key) for key in settings.validation.together_with]
     with score_all_pairs(job) as (store, work, progress):
         progress.stage("certifying")
         trained_on = work.trained_on.union_with(other.trained_on for other in beside)
         certificates = {}
         for metric, signature in work.signatures.items():
             rows = merge_edition_scores(
-                [scores_of(store, job, work, metric), *(other.scores[metric] for other in beside)]
+                [load_metric_scores(store, job, work, metric), *(other.scores[metric] for other in beside)]
             ).rows
-            curves, untried = compute_curves(rows, job.perturbations, settings.validation)
+            curves, untried = compute_harm_curves(rows, job.perturbations, settings.validation)
             certificates[metric] = Certificate(
                 signature.signature_id, join_edition_names(store, beside), asdict(signature), settings.validation.seed,
                 curves, left_out | untried, trained_on.registers, len(trained_on.papers),
@@ -92,7 +92,7 @@ def certify(job: Job) -> dict[str, Any]:
         return summary | {"edition": join_edition_names(store, beside)}
 
 
-def compute_curves(
+def compute_harm_curves(
     rows: Rows, changes: Mapping[str, str], settings: ValidationSettings
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:  # fmt: skip
     """Returns harm → its curve (`DegreeCurve` as JSON), and harm → why it has no curve, for the harms in *changes*.
@@ -105,7 +105,9 @@ def compute_curves(
     for name in HARMS:
         if f"{name}-{settings.degrees[0]}" not in changes:
             continue
-        differences = paper_differences_from_human(rows, [changes[f"{name}-{degree}"] for degree in settings.degrees])
+        differences = compute_differences_from_baseline(
+            rows, [changes[f"{name}-{degree}"] for degree in settings.degrees]
+        )
         if len(differences) < 2:
             untried[name] = "fewer than two papers have scores of all degrees"
         else:
@@ -114,7 +116,7 @@ def compute_curves(
     return curves, untried
 
 
-def paper_differences_from_human(rows: Rows, candidates: Sequence[str]) -> Array:
+def compute_differences_from_baseline(rows: Rows, candidates: Sequence[str]) -> Array:
     """Returns each candidate's mean difference from the human baseline on each paper, in nats.
 
     The shape is (papers, candidates). The mean is over the references on which the baseline and all *candidates* have a

@@ -14,19 +14,24 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee_curve import JOINED, group_committee_scores, list_ranked_models, read_committee_curve
+from gre_bench.board.committee_curve import (
+    JOINED,
+    group_scores_by_committee,
+    list_ranked_models,
+    read_scores_by_committee_size,
+)
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import prepare_judgments
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Case
-from gre_bench.metrics.cases import Entry, Response, plan_entry_pairs
-from gre_bench.metrics.scoring import MetricWork, ScoringResult
+from gre_bench.metrics.cases import ReviewWithJudgments, SampledPaper, plan_edition_pairs
+from gre_bench.metrics.scoring import MetricCases, ScoringResult
 from gre_bench.pipeline.pair_scoring import read_known_spans
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.workers import run_with_workers
 from gre_bench.ranking.committees import Members, choose_joining_orders, sort_members
 from gre_bench.reports.explanations import find_scoring_run
-from gre_bench.store import ReadCopy, Store
+from gre_bench.store import ReadersCopyStore, Store
 from gre_bench.store.queries import COMMITTEES, LEADERBOARD, SignatureRow
 from gre_bench.studies.references import find_studied_signatures, require_same_lm
 
@@ -34,7 +39,7 @@ Work = Mapping[tuple[str, str, str], tuple[Case, int]]
 """(paper, reference, committee's name) → the case to score, and the number of repeated lines left out of its review."""
 
 
-def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
+def study_reviewer_committee(state: Path, edition: str, metrics: list[str] | None) -> dict[str, Any]:
     """Returns, for each of *metrics*, the curve of the committee of all ranked LM candidates; computes missing scores.
 
     The curve gives a committee's mean score by its number of members. If *metrics* is None, uses the headline metric.
@@ -42,13 +47,13 @@ def study_committee(state: Path, edition: str, metrics: list[str] | None) -> dic
     judgments, and for fewer than two LM candidates. It also does if the evaluation LM is not the one that scored the
     board.
     """
-    store = ReadCopy(state, edition)
+    store = ReadersCopyStore(state, edition)
     reports, outcome = [], "done"
     for signature in find_studied_signatures(store, metrics):
-        missing = 0 if store.is_loaded else _score_due_cases(store, signature)
+        missing = 0 if store.is_from_release else _score_missing_committee_cases(store, signature)
         outcome = "incomplete" if missing else outcome
         board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
-        curve = read_committee_curve(store.read, signature["signature_id"], board)
+        curve = read_scores_by_committee_size(store.read, signature["signature_id"], board)
         about = {name: signature[name] for name in ("metric", "evaluation_lm")}
         reports.append(about | {"missing": missing, "curve": curve})
     return {"edition": store.key, "outcome": outcome, "metrics": reports}
@@ -61,7 +66,7 @@ def join_distinct_lines(texts: Sequence[str]) -> tuple[str, int]:
     return "\n".join(once), len(lines) - len(once)
 
 
-def _score_due_cases(store: Store, signature: SignatureRow) -> int:
+def _score_missing_committee_cases(store: Store, signature: SignatureRow) -> int:
     """Computes and stores the missing scores of *signature* for a committee's curve; returns how many remain missing.
 
     The curve is the committee's mean score by its number of members.
@@ -81,13 +86,13 @@ def _score_due_cases(store: Store, signature: SignatureRow) -> int:
         entries = {entry.paper.paper_id: entry for entry in every if {*models} <= {*entry.responses}}
         before: object = None
         progress.stage("scoring committees")
-        while (due := _find_due_cases(edition, signature, models, entries)) and due.keys() != before:
+        while (due := _find_missing_committee_cases(edition, signature, models, entries)) and due.keys() != before:
             before = due.keys()
             progress.expect(len(due))
             chunks = _split_by_papers(due, source.settings.run.chunk_papers)
 
             def build_score_arguments(chunk: Sequence[tuple[str, str, str]], due: Work = due) -> dict[str, Any]:
-                works = [MetricWork(signature["metric"], name, tuple(due[key][0] for key in chunk))]
+                works = [MetricCases(signature["metric"], name, tuple(due[key][0] for key in chunk))]
                 known = read_known_spans(edition, source.settings.scoring, identity, works)
                 return {"name": chunk[0][0], "backends": source.job.backends, "scoring": source.settings.scoring,
                         "works": works, "known": known}  # fmt: skip
@@ -119,8 +124,8 @@ def _split_by_papers(due: Work, papers: int) -> Iterator[list[tuple[str, str, st
         yield [key for of_paper in some for key in of_paper]
 
 
-def _find_due_cases(
-    store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, Entry]
+def _find_missing_committee_cases(
+    store: Store, signature: SignatureRow, models: Sequence[str], entries: Mapping[str, SampledPaper]
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
     """Returns the cases that the next step of computing a committee's curve needs and that *store* does not have.
 
@@ -129,7 +134,7 @@ def _find_due_cases(
     """
     rows = store.rows(COMMITTEES, signature_id=signature["signature_id"])
     known = {(row["paper_id"], row["reference_id"], row["members"]) for row in rows}
-    scores, papers, problems = group_committee_scores(store.rows, signature["signature_id"], rows, models)
+    scores, papers, problems = group_scores_by_committee(store.rows, signature["signature_id"], rows, models)
     lacking = {(sort_members(*models, HUMAN), paper) for paper in entries} if not rows else set()
     if rows:
         lacking = choose_joining_orders(scores, models, papers, frozenset(problems))[1]
@@ -140,7 +145,7 @@ def _find_due_cases(
 
 
 def _build_committee_cases(
-    entry: Entry, who: Members, signature: SignatureRow
+    entry: SampledPaper, who: Members, signature: SignatureRow
 ) -> dict[tuple[str, str, str], tuple[Case, int]]:
     """Returns the cases of the committee *who* on a paper's references; {} if a member has no judgments.
 
@@ -153,6 +158,6 @@ def _build_committee_cases(
         return {}
     text, repeats = join_distinct_lines(texts)
     label = JOINED.join(who)
-    own = replace(entry, responses={label: Response(label, "", {writer: text})}, human_is_reference=False)
-    planned = plan_entry_pairs([own], [Candidate(label, "graded")], find_recipe(signature["metric"]), writer, form)
+    own = replace(entry, responses={label: ReviewWithJudgments(label, "", {writer: text})}, human_is_reference=False)
+    planned = plan_edition_pairs([own], [Candidate(label, "graded")], find_recipe(signature["metric"]), writer, form)
     return {(entry.paper.paper_id, pair.reference_id, label): (pair.case, repeats) for pair in planned if pair.case}

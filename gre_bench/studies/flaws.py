@@ -32,7 +32,7 @@ from gre_bench.core.settings import SourceSettings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.core.whole_files import write_file
-from gre_bench.ingest.records.sampling import Role
+from gre_bench.ingest.records.sampling import ReviewRole
 from gre_bench.perturbations import scripted
 from gre_bench.perturbations.planted_flaws import (
     HARMLESS,
@@ -47,7 +47,13 @@ from gre_bench.perturbations.planted_flaws import (
 from gre_bench.pipeline.importing import Step, build_judgments_row, read_known_reviews, set_job_domain
 from gre_bench.pipeline.planning import collect_draw_settings, sampled_papers
 from gre_bench.pipeline.runs.job import Job, record_run
-from gre_bench.reports.correctness import FlawResults, MeanWithTest, ReviewerResult, TooFew, locate_results_file
+from gre_bench.reports.correctness import (
+    FlawResults,
+    MeanWithTest,
+    ReviewerResult,
+    ReviewerWithTooFewPapers,
+    locate_results_file,
+)
 from gre_bench.stats.detection import (
     ALPHA,
     FlawScores,
@@ -56,7 +62,7 @@ from gre_bench.stats.detection import (
     summarise_flaw_scores,
 )
 from gre_bench.stats.intervals import PairedTest
-from gre_bench.store import ReadCopy, Store, now
+from gre_bench.store import ReadersCopyStore, Store, now
 from gre_bench.store.queries import CANDIDATE_PAIRS, CANDIDATES, CURRENT_SIGNATURES, DRAW, JUDGMENTS, SAMPLE
 from gre_bench.tasks.steps import writer_identity
 from gre_bench.writing.writers import EXTRACTIVE
@@ -135,7 +141,7 @@ def build_flaw_job(job: Job, study: FlawStudy) -> Job:
     return replace(job, settings=given.model_copy(update=update))
 
 
-def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
+def create_edition_with_flaws(job: Job, study: FlawStudy) -> dict[str, Any]:
     """Makes the edition of *study* if it does not exist, and adds the missing reviews of the scripted reviewers.
 
     *job*: from `build_flaw_job`. Returns the edition's record; ``refused`` has a line for each file without a valid
@@ -144,14 +150,18 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
     """
     for script in study.scripts:
         scripted.parse_script(script)
-    source, store = ReadCopy(job.state, study.source), job.store
+    source, store = ReadersCopyStore(job.state, study.source), job.store
     catalogue, refused = load_flaws(study.folder)
     papers = {paper.paper_id: paper for paper in sampled_papers(source)}
     human = _load_human_reviews(source)
     with store.lock("study flaws", job.wait_s), record_run(store, "study flaws", job.settings):
         new, sources = not store.rows(DRAW), {name: flaw.source for name, flaw in catalogue.items()}
         fixed = {"seed": study.seed, "asked": study.papers, "catalogue": sources}
-        record = _choose_papers(papers.values(), human, catalogue, study, fixed) if new else read_record(store)
+        record = (
+            _build_flaw_edition_record(papers.values(), human, catalogue, study, fixed)
+            if new
+            else read_flaw_edition_record(store)
+        )
         for name, value in fixed.items():
             if record[name] != value:
                 raise SettingsError(
@@ -181,7 +191,7 @@ def plant_edition(job: Job, study: FlawStudy) -> dict[str, Any]:
     return record | {"refused": refused}
 
 
-def read_record(store: Store) -> dict[str, Any]:
+def read_flaw_edition_record(store: Store) -> dict[str, Any]:
     """Returns the record of an edition of flaws; raises `StoreError` if the file is missing or damaged."""
     try:
         record = load_json((store.folder / RECORD).read_bytes())
@@ -231,7 +241,7 @@ def _load_human_reviews(source: Store) -> dict[str, list[Review]]:
     return {name: sorted(own, key=lambda review: review.review_id not in first) for name, own in reviews.items()}
 
 
-def _choose_papers(
+def _build_flaw_edition_record(
     papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], catalogue: Mapping[str, Flaw], study: FlawStudy,
     fixed: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
@@ -266,7 +276,7 @@ def _build_storing_steps(
 ) -> list[Step]:  # fmt: skip
     """Returns the steps that store a new edition: texts, human reviews, descriptions, and the reviews' roles."""
     texts: list[Paper] = []
-    roles: list[Role] = []
+    roles: list[ReviewRole] = []
     reviews = list(references)
     by_text: dict[str, list[str]] = defaultdict(list)
     for review in references:
@@ -277,7 +287,7 @@ def _build_storing_steps(
             text_id = format_text_id(name, flaw)
             own = replace(human[name][0], review_id=f"{text_id}:{HUMAN}", paper_id=text_id, slot=0, grade=None)
             roles += [
-                Role(text_id, len(texts), "reference" if place else "candidate", place, each)
+                ReviewRole(text_id, len(texts), "reference" if place else "candidate", place, each)
                 for place, each in enumerate([own.review_id, *by_text[text_id]])
             ]
             reviews.append(own)
@@ -328,10 +338,10 @@ def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     """Returns the reviewers' results under each metric, from the scores of the edition with planted flaws.
 
     The share of words that a review has in common with a flaw's description counts as one more metric. *record*: the
-    edition's record, as `plant_edition` returns it. A paper counts for a reviewer only if all four texts of the paper
-    have their scores.
+    edition's record, as `create_edition_with_flaws` returns it. A paper counts for a reviewer only if all four texts of
+    the paper have their scores.
     """
-    store = ReadCopy(job.state, job.settings.edition.edition)
+    store = ReadersCopyStore(job.state, job.settings.edition.edition)
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["metric"] in METRICS]
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
     values: dict[str, dict[str, dict[tuple[str, str], float]]] = {}
@@ -344,13 +354,17 @@ def compute_flaw_results(job: Job, record: Mapping[str, Any]) -> FlawResults:
     if signatures:
         values[WORDS] = _compute_word_shares(store, signatures[0]["writer"], values[signatures[0]["metric"]])
     rows: list[ReviewerResult] = []
-    too_few: list[TooFew] = []
+    too_few: list[ReviewerWithTooFewPapers] = []
     for metric, by_candidate in values.items():
         scores = {name: read_flaw_scores(own, record) for name, own in by_candidate.items()}
         true = compute_detection_rate(scores[CERTAIN_SCRIPT]) if scores.get(CERTAIN_SCRIPT) else None
         title = "Words in common" if metric == WORDS else find_recipe(metric).title
-        for name in sorted(scores, key=lambda name: (is_control(name), name)):
-            reviewer: TooFew = {"title": title, "candidate": name, "control": is_control(name)}
+        for name in sorted(scores, key=lambda name: (is_human_or_rule_reviewer(name), name)):
+            reviewer: ReviewerWithTooFewPapers = {
+                "title": title,
+                "candidate": name,
+                "control": is_human_or_rule_reviewer(name),
+            }
             if len(scores[name]) <= 2:
                 too_few.append(reviewer)
                 continue
@@ -438,7 +452,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
     return frozenset(word for word in map(str.lower, _WORD.findall(text)) if not _EMPTY.fullmatch(word))
 
 
-def is_control(candidate: str) -> bool:
+def is_human_or_rule_reviewer(candidate: str) -> bool:
     """Whether *candidate* is the human baseline, a control, or a reviewer by fixed rules (a script); not a model."""
     return candidate == HUMAN or candidate in (*CONTROLS, *EXTRACTIVE) or scripted.is_script(candidate)
 

@@ -19,14 +19,14 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import digest
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets, run_within_budget
-from gre_bench.prompts.conditions import Condition
+from gre_bench.prompts.conditions import GuidelineCondition
 from gre_bench.studies.guidelines import (
     KIND,
     RatedPapers,
     load_conditions,
-    load_existing_reviews,
     load_rated_papers_from_edition,
     load_rated_papers_from_files,
+    load_ratings_from_folder,
     make_study_folder,
     write_guideline_study,
 )
@@ -63,7 +63,7 @@ class GuidelineJob:
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
-def compare_conditions(job: GuidelineJob) -> dict[str, Any]:
+def run_guideline_comparison(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder.
 
     A condition is a variant of the prompt for reviews: with one guideline, or without any.
@@ -84,17 +84,17 @@ def compare_conditions(job: GuidelineJob) -> dict[str, Any]:
     return summary
 
 
-def compare_given_reviews(name: str, reviews: Path, state: Path) -> dict[str, Any]:
-    """Does the work of `compare_conditions` with LM reviews and human ratings from the folder *reviews*.
+def compare_guidelines_of_given_reviews(name: str, reviews: Path, state: Path) -> dict[str, Any]:
+    """Does the work of `run_guideline_comparison` with LM reviews and human ratings from the folder *reviews*.
 
     Sends no requests. `gre_bench.ingest.datasets.rated` describes the files in *reviews*.
     """
-    ratings, human, source = load_existing_reviews(reviews)
+    ratings, human, source = load_ratings_from_folder(reviews)
     make_study_folder(state, name, source)
     return write_guideline_study(state, name, source, ratings, human, {})
 
 
-def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
+def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[GuidelineCondition]]:
     """Returns the papers of *job* with their human ratings, and the conditions (variants of the prompt for reviews).
 
     Raises `SettingsError` or `SourceError` if the job cannot be done.
@@ -113,7 +113,7 @@ def load_papers_and_conditions(job: GuidelineJob) -> tuple[RatedPapers, list[Con
     return load_rated_papers_from_files(job.papers, job.ratings, job.limit), chosen
 
 
-def rating_signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
+def rating_signature(job: GuidelineJob, model: str, condition: GuidelineCondition) -> dict[str, str]:
     """Returns what a rating depends on besides the paper: the LM, a digest of its sampling options, and the prompt."""
     lm = examine.open_examiner_lm(model, job.writer_context)
     return {

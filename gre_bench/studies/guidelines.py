@@ -45,16 +45,16 @@ from gre_bench.guidelines.ratings import (
     LOWEST,
     ImportedReview,
     Rating,
-    condition_name_of_run,
-    ratings_of_imported_reviews,
-    shorten_names,
+    convert_imported_reviews_to_ratings,
+    derive_condition_name,
+    strip_shared_name_parts,
 )
 from gre_bench.guidelines.rmse_tables import RmseRow, Table, build_tables, draw_rating_shares
 from gre_bench.ingest.datasets.rated import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
 from gre_bench.ingest.pdf.matter import parse_abstract_and_body
 from gre_bench.ingest.records.tables import read_new_papers
 from gre_bench.pipeline.importing import file_sha256
-from gre_bench.prompts.conditions import RUBRIC, Condition, load_condition
+from gre_bench.prompts.conditions import RUBRIC, GuidelineCondition, load_condition
 from gre_bench.store import Store, missing_edition_error
 from gre_bench.store.queries import PAPERS, REVIEWS, TEXTS
 
@@ -86,7 +86,7 @@ def format_study_as_markdown(
             *(
                 "## Ratings given, and how the reviews are worded",
                 "",
-                *format_rows(GIVEN, yield_rating_rows(outcomes, measure)),
+                *format_rows(GIVEN, yield_rating_distribution_rows(outcomes, measure)),
                 "",
             ),
             WORDS,
@@ -130,7 +130,9 @@ def format_closeness_cells(outcome: ConditionResult) -> list[str]:
     return [outcome.model, outcome.condition, *cells, f"{outcome.scored} of {outcome.planned}"]
 
 
-def yield_rating_rows(outcomes: Sequence[ConditionResult], measure: RmseReference | None) -> Iterable[list[str]]:
+def yield_rating_distribution_rows(
+    outcomes: Sequence[ConditionResult], measure: RmseReference | None
+) -> Iterable[list[str]]:
     """Yields table rows with the columns `GIVEN`: how often each rating occurs, and how the reviews are worded.
 
     If *measure* is given, the first row counts the rounded human means. Then comes a row for each of *outcomes*.
@@ -349,7 +351,7 @@ def read_whole_texts(store: Store) -> dict[str, str]:
     return texts
 
 
-def load_existing_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
+def load_ratings_from_folder(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
     """Returns three results from *folder*: the LMs' ratings, paper id → human ratings, and file name → digest.
 
     Raises `SourceError` for a missing or faulty file.
@@ -358,18 +360,22 @@ def load_existing_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[f
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
     human = read_human_ratings(folder / HUMAN_FILE)
     rated = read_rated_reviews(folder)
-    runs = {(review.model, review.run): condition_name_of_run(review.model, review.run) for review in rated}
-    short = shorten_names(dict.fromkeys(runs.values()))
+    runs = {(review.model, review.run): derive_condition_name(review.model, review.run) for review in rated}
+    short = strip_shared_name_parts(dict.fromkeys(runs.values()))
     reviews = [
         ImportedReview(review.paper_id, review.model, short[runs[review.model, review.run]], review.rating, review.text)
         for review in rated
     ]
     names = [name for name in (HUMAN_FILE, *REVIEW_FILES) if (folder / name).is_file()]
     source = {name: file_sha256(folder / name) for name in names}
-    return ratings_of_imported_reviews(reviews, [paper for paper, ratings in human.items() if ratings]), human, source
+    return (
+        convert_imported_reviews_to_ratings(reviews, [paper for paper, ratings in human.items() if ratings]),
+        human,
+        source,
+    )
 
 
-def load_conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
+def load_conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[GuidelineCondition]:
     """Returns the conditions called *names*; without names, ``none`` and a condition for each of *files*.
 
     A condition is a variant of the prompt for reviews. *files*: name → file with the user's guideline. Raises

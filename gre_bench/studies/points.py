@@ -23,9 +23,15 @@ from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, NO_REFERENCE, Candidate, PlannedPair
 from gre_bench.ingest.records.sampling import read_not_human_ids
-from gre_bench.ingest.records.tables import Point
+from gre_bench.ingest.records.tables import LabelledPoint
 from gre_bench.metrics.agreement import NOT_REFERENCED
-from gre_bench.metrics.cases import UNREFERENCED, Entry, Response, choose_scored_writer, plan_entry_pairs
+from gre_bench.metrics.cases import (
+    UNREFERENCED,
+    ReviewWithJudgments,
+    SampledPaper,
+    choose_scored_writer,
+    plan_edition_pairs,
+)
 from gre_bench.pipeline.importing import (
     load_stated_categories,
     load_stored_points,
@@ -33,12 +39,12 @@ from gre_bench.pipeline.importing import (
     read_known_reviews,
 )
 from gre_bench.pipeline.pair_scoring import end_run, score
-from gre_bench.pipeline.planning import RunPlan, add_plan, build_synopses, iterate_reviews_with_judgments
+from gre_bench.pipeline.planning import RunPlan, build_synopses, iterate_reviews_with_judgments, store_run_plan
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job, Progress
 from gre_bench.pipeline.runs.workers import run_with_workers
-from gre_bench.pipeline.training_overlap import papers_trained_on
+from gre_bench.pipeline.training_overlap import find_training_overlap
 from gre_bench.pipeline.writing import write_judgments
 from gre_bench.stats.auc import compute_ordered_auc
 from gre_bench.store import Row, Store
@@ -52,7 +58,7 @@ SIMPLE_SCORES = ("words", "place", "criticism")
 """Scores that need no other review: number of words, position in the review, share of judgments that criticise."""
 
 
-PointTexts = Sequence[Response]
+PointTexts = Sequence[ReviewWithJudgments]
 """The texts that a point's scores need: its own judgments and, if its review has other points, two more texts.
 
 The two are the judgments of the whole review, and those of the review without the point. Their ids contain digests.
@@ -78,7 +84,7 @@ def score_labelled_points(job: Job) -> dict[str, Any]:
     with run_with_workers(job, "points") as (store, workers, progress):
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
-        points, texts, work = _plan_points(store, job, workers.sign_metrics, progress)
+        points, texts, work = _plan_point_scoring(store, job, workers.sign_metrics, progress)
         score(store, job, workers, work, progress)
         progress.stage("comparing")
         values = {metric: _load_point_scores(store, points, texts, work, metric) for metric in metrics}
@@ -88,9 +94,9 @@ def score_labelled_points(job: Job) -> dict[str, Any]:
         return end_run(store, work, progress, papers=work.papers, points=len(points), labels=labels)
 
 
-def _plan_points(
+def _plan_point_scoring(
     store: Store, job: Job, sign: SignMetrics, progress: Progress
-) -> tuple[list[Point], dict[str, PointTexts], RunPlan]:
+) -> tuple[list[LabelledPoint], dict[str, PointTexts], RunPlan]:
     """Writes missing judgments and plans every pair; returns the points, point id → its texts, and the plan."""
     points = list(load_stored_points(store).values())
     if not points:
@@ -98,12 +104,14 @@ def _plan_points(
             f"edition {store.key} has no labelled points; import some: "
             f"gre-bench import points FILE --edition {store.key}"
         )
-    trained_on = papers_trained_on(store, job.settings, ids=[point.paper_id for point in points])
+    trained_on = find_training_overlap(store, job.settings, ids=[point.paper_id for point in points])
     points = trained_on.keep_untrained(points, [point.paper_id for point in points], "a study of points", store.key)
     chosen = list(dict.fromkeys(point.paper_id for point in points))[: job.limit]
     points = [point for point in points if point.paper_id in set(chosen)]
     judged = _load_judgments_by_writer(store)
-    due = [Response(name, point.text, judged[name]) for point in points for name in (f"point:{point.point_id}",)]
+    due = [
+        ReviewWithJudgments(name, point.text, judged[name]) for point in points for name in (f"point:{point.point_id}",)
+    ]
     references = _load_human_responses(store, job, chosen, None)
     judged_by = write_judgments(
         store, job, [*(response for group in references.values() for response in group), *due], progress
@@ -121,10 +129,12 @@ def _plan_points(
     for point in points:
         paper = papers[point.paper_id]
         others = tuple(item for item in references[point.paper_id] if item.review_id != point.review_id)
-        entry = Entry(paper, UNREFERENCED, others, {}, build_synopses(paper, {}, categories, scoring.synopsis_of))
+        entry = SampledPaper(
+            paper, UNREFERENCED, others, {}, build_synopses(paper, {}, categories, scoring.synopsis_of)
+        )
         for (metric, signature), text in product(signatures.items(), texts[point.point_id]):
             own = [replace(entry, responses={text.review_id: text})]
-            pairs = plan_entry_pairs(
+            pairs = plan_edition_pairs(
                 own, [Candidate(text.review_id, "graded")], find_recipe(metric), writer, scoring.form
             )
             if not others:
@@ -133,7 +143,7 @@ def _plan_points(
                 planned[signature.signature_id, pair.paper_id, pair.candidate_id, pair.reference_id] = pair
     pairs = sorted(((place[0], pair) for place, pair in planned.items()), key=itemgetter(0))
     candidates = [Candidate(name, "graded") for name in sorted({pair.candidate_id for _, pair in pairs})]
-    add_plan(store, job, progress.run_id, pairs, signatures, candidates)
+    store_run_plan(store, job, progress.run_id, pairs, signatures, candidates)
     work = RunPlan(pairs, signatures, identity.lm_id, writer, len(chosen), len(chosen), trained_on, trained_on.notes)
     return points, texts, work
 
@@ -148,23 +158,25 @@ def _load_judgments_by_writer(store: Store) -> Mapping[str, dict[str, str]]:
 
 def _load_human_responses(
     store: Store, job: Job, papers: Sequence[str], judged_by: str | None
-) -> dict[str, list[Response]]:
+) -> dict[str, list[ReviewWithJudgments]]:
     """Returns paper id → its human reviews. *judged_by*: as in `iterate_reviews_with_judgments`."""
     human = [review for review in read_known_reviews(store) if review.candidate == HUMAN]
     apart = read_not_human_ids(human, job.settings.edition.not_human)
-    references: dict[str, list[Response]] = {name: [] for name in papers}
+    references: dict[str, list[ReviewWithJudgments]] = {name: [] for name in papers}
     for review, response in iterate_reviews_with_judgments(store, judged_by):
         if review.candidate == HUMAN and review.review_id not in apart and review.paper_id in references:
             references[review.paper_id].append(response)
     return references
 
 
-def _join_point_texts(points: Sequence[Point], written: Mapping[str, str | None], writer: str) -> dict[str, PointTexts]:
+def _join_point_texts(
+    points: Sequence[LabelledPoint], written: Mapping[str, str | None], writer: str
+) -> dict[str, PointTexts]:
     """Returns point id → its texts (`PointTexts`).
 
     *written*: ``point:`` followed by a point's id → the point's judgments by *writer*.
     """
-    groups: dict[tuple[str, str], list[Point]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[LabelledPoint]] = defaultdict(list)
     for point in points:
         groups[point.group].append(point)
     texts: dict[str, PointTexts] = {}
@@ -173,7 +185,7 @@ def _join_point_texts(points: Sequence[Point], written: Mapping[str, str | None]
         whole = _join_point_judgments("points", judgments.values(), writer)
         for point in group:
             own = judgments[point.point_id]
-            alone = Response(f"point:{point.point_id}", point.text, {writer: own} if own else {})
+            alone = ReviewWithJudgments(f"point:{point.point_id}", point.text, {writer: own} if own else {})
             rest = _join_point_judgments(
                 "without", [text for name, text in judgments.items() if name != point.point_id], writer
             )
@@ -181,15 +193,15 @@ def _join_point_texts(points: Sequence[Point], written: Mapping[str, str | None]
     return texts
 
 
-def _join_point_judgments(kind: str, judgments: Iterable[str | None], writer: str) -> Response | None:
+def _join_point_judgments(kind: str, judgments: Iterable[str | None], writer: str) -> ReviewWithJudgments | None:
     text = "\n".join(item for item in judgments if item)
     if not text:
         return None
-    return Response(f"{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", None, {writer: text})
+    return ReviewWithJudgments(f"{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", None, {writer: text})
 
 
 def _load_point_scores(
-    store: Store, points: Sequence[Point], texts: Mapping[str, PointTexts], work: RunPlan, metric: str
+    store: Store, points: Sequence[LabelledPoint], texts: Mapping[str, PointTexts], work: RunPlan, metric: str
 ) -> dict[str, dict[str, float]]:
     """Returns point id → its `SCORES` by *metric*, as means over references. A point is a single remark of a review.
 
@@ -214,7 +226,7 @@ def _load_point_scores(
 
 
 def _compute_simple_scores(
-    points: Sequence[Point], texts: Mapping[str, PointTexts], writer: str
+    points: Sequence[LabelledPoint], texts: Mapping[str, PointTexts], writer: str
 ) -> dict[str, dict[str, float]]:
     values: dict[str, dict[str, float]] = {}
     for point in points:
@@ -226,7 +238,7 @@ def _compute_simple_scores(
 
 
 def _compare_with_label(
-    name: str, points: Sequence[Point], values: Mapping[str, Mapping[str, Mapping[str, float]]],
+    name: str, points: Sequence[LabelledPoint], values: Mapping[str, Mapping[str, Mapping[str, float]]],
     beside: Mapping[str, Mapping[str, float]],
 ) -> Row:  # fmt: skip
     """Returns how well each score orders the points that have the label *name* and a score by every metric."""

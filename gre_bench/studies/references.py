@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from gre_bench.board.family import group_ranked_rows, read_scored_pairs
-from gre_bench.board.tipping import compute_tipping_points
+from gre_bench.board.tipping import compute_ai_reference_tipping_points
 from gre_bench.board.words import LIKELY, choose_headline_signature
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Case, Score, SpanLogprob
-from gre_bench.ingest.records.row_files import read_all_rows
-from gre_bench.metrics.cases import Entry, add_beyond_synopses, plan_entry_pairs
-from gre_bench.metrics.scoring import MetricWork, ScoringResult
+from gre_bench.ingest.records.row_files import read_rows_without_refusals
+from gre_bench.metrics.cases import SampledPaper, add_judgments_as_beyond_synopses, plan_edition_pairs
+from gre_bench.metrics.scoring import MetricCases, ScoringResult
 from gre_bench.pipeline.pair_scoring import read_known_spans
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.pipeline.runs.workers import run_with_workers
@@ -42,7 +42,7 @@ from gre_bench.ranking.reference_dependence import (
 )
 from gre_bench.reports.explanations import ScoringRun, find_scoring_run
 from gre_bench.reports.signatures import headline_metric, shown_signatures
-from gre_bench.store import ReadCopy, Store
+from gre_bench.store import ReadersCopyStore, Store
 from gre_bench.store.queries import LEADERBOARD, REFERENCE_LENGTHS, SAMPLE, SPANS_OF, STAND_INS, SignatureRow
 from gre_bench.tasks.backends import SignMetrics
 
@@ -63,15 +63,15 @@ def measure_reference_dependence(
     Raises `SettingsError` without a human baseline, or if the evaluation LM is not the one that scored the board.
     Raises `SourceError` for a faulty file.
     """
-    likely = read_likelihood(likelihood) if likelihood else None
-    store = ReadCopy(state, edition)
+    likely = read_lm_authorship_likelihoods(likelihood) if likelihood else None
+    store = ReadersCopyStore(state, edition)
     reports, outcome = [], "done"
     for signature in find_studied_signatures(store, metrics):
         missing = 0
         if HUMAN not in read_scored_pairs(store.read, signature["signature_id"]).candidates:
             lacking = f"{signature['metric']} has no score of the human baseline, which leads are over ({LIKELY})"
             raise SettingsError(f"edition {store.key}: {lacking}")
-        if find_recipe(signature["metric"]).formula == "pmi" and not store.is_loaded:
+        if find_recipe(signature["metric"]).formula == "pmi" and not store.is_from_release:
             missing = _score_missing_cases(store, signature)
             outcome = "incomplete" if missing else outcome
         reports.append(build_reference_report(store, signature, likely, threshold) | {"missing": missing})
@@ -96,8 +96,8 @@ def build_reference_report(
     A stand-in is an LM candidate whose review takes the place of a human reference.
 
     - *line*: the sentence that the board shows; None if no candidate is scored on stand-ins.
-    - *orders*: one row per two LM candidates (see `compute_tipping_points`): which is ahead, and up to which share of
-      AI-written references. *trimmed*: their difference without the most AI-like references.
+    - *orders*: one row per two LM candidates (see `compute_ai_reference_tipping_points`): which is ahead, and up to
+      which share of AI-written references. *trimmed*: their difference without the most AI-like references.
     - *human*: why the human baseline has no row.
     - *likeness*: quantiles, over all references, of how AI-like they are.
     - *reviewers*: how far the ranked candidates' leads over the human baseline shift when one human reviewer at a time
@@ -109,7 +109,7 @@ def build_reference_report(
     place_of = {row["review_id"]: row["place"] for row in store.read(SAMPLE) if row["role"] == "reference"}
     stand_ins = store.read(STAND_INS, signature_id=signature["signature_id"])
     board = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
-    points = compute_tipping_points(store.read, signature["signature_id"], board)
+    points = compute_ai_reference_tipping_points(store.read, signature["signature_id"], board)
     like = compute_reference_likeness(pairs, stand_ins)[0]
     known = [value for value in like.values() if not math.isnan(value)]
     groups = [[row["candidate"] for row in group] for group in group_ranked_rows(board)]
@@ -144,10 +144,10 @@ def build_reference_report(
     }
 
 
-def read_likelihood(file: Path) -> dict[str, float]:
+def read_lm_authorship_likelihoods(file: Path) -> dict[str, float]:
     """Returns review id → likelihood that an LM wrote the review, from a file with these two columns."""
     likelihood: dict[str, float] = {}
-    for number, row in read_all_rows(file)[0]:
+    for number, row in read_rows_without_refusals(file)[0]:
         try:
             likelihood[row["review_id"]] = float(row["likelihood"])
         except (KeyError, TypeError, ValueError):
@@ -158,7 +158,7 @@ def read_likelihood(file: Path) -> dict[str, float]:
 
 
 def yield_stand_in_cases(
-    entries: Sequence[Entry], recipe: Recipe, writer: str, form: Form, everyone: bool = False
+    entries: Sequence[SampledPaper], recipe: Recipe, writer: str, form: Form, everyone: bool = False
 ) -> Iterator[tuple[str, Case]]:
     """Yields (author of the reference, case) for every two reviews of a paper by two LM candidates or by two people.
 
@@ -175,12 +175,12 @@ def yield_stand_in_cases(
               for name, each in models.items()),
         ):  # fmt: skip
             own = replace(entry, references=tuple(references), responses=names, human_is_reference=False)
-            for pair in plan_entry_pairs([own], [Candidate(name, "graded") for name in names], recipe, writer, form):
+            for pair in plan_edition_pairs([own], [Candidate(name, "graded") for name in names], recipe, writer, form):
                 if pair.case and names[pair.candidate_id].review_id != pair.reference_id:
                     yield author, pair.case
 
 
-def mean_score_at_lengths(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> float | None:
+def average_score_over_prefixes(case_spans: Sequence[SpanLogprob], lengths: Sequence[int]) -> float | None:
     """Returns the mean score over *lengths*; each score covers only that many tokens at the start of the reference.
 
     *case_spans*: the log-probabilities of a PMI's two predictions. Returns None if these differ in their number of
@@ -212,7 +212,7 @@ def _score_missing_cases(store: Store, signature: SignatureRow) -> int:
 
         def build_score_arguments(chunk: Sequence[Sequence[tuple[str, str, Case]]]) -> dict[str, Any]:
             cases = tuple(case for paper in chunk for *_, case in paper)
-            works = [MetricWork(signature["metric"], signature["signature_id"], cases)]
+            works = [MetricCases(signature["metric"], signature["signature_id"], cases)]
             known = read_known_spans(edition, scoring, identity, works)
             return {"name": cases[0].paper_id, "backends": source.job.backends, "scoring": scoring, "works": works,
                     "known": known}  # fmt: skip
@@ -246,7 +246,7 @@ def _find_due_stand_in_cases(
     assw_by = signature["synopsis_writer"] if recipe.synopsis == "assw" else None
     entries = load_sample_entries(store, {}, None, assw_by, scoring.synopsis_of)
     if recipe.synopsis == "beyond":
-        entries = add_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])
+        entries = add_judgments_as_beyond_synopses(entries, scoring.beyond, signature["writer"], signature["form"])
     scored = {(row["review_id"], row["reference_id"]) for row in
               store.rows(STAND_INS, signature_id=signature["signature_id"])}  # fmt: skip
     ids = {entry.paper.paper_id: {name: each.review_id for name, each in entry.responses.items()} for entry in entries}
@@ -293,7 +293,7 @@ def _build_stand_in_row(
     author, review_id = authors[score.candidate_id, score.reference_id]
     cut = None
     if author != HUMAN and score.value is not None:
-        cut = mean_score_at_lengths([spans[name] for name in score.predictions], lengths.get(score.paper_id, ()))
+        cut = average_score_over_prefixes([spans[name] for name in score.predictions], lengths.get(score.paper_id, ()))
     return {
         "signature_id": score.signature_id, "paper_id": score.paper_id,
         "candidate_id": HUMAN if author == HUMAN else score.candidate_id, "review_id": review_id,

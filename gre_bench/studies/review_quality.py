@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.records import Problem, edition_of
+from gre_bench.core.records import Problem, parse_edition_key
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.guidelines.quality_points import (
     CRITERIA,
@@ -26,8 +26,8 @@ from gre_bench.guidelines.quality_points import (
     SAMPLED,
     FieldedReview,
     Points,
-    Quality,
-    compute_mean_date,
+    ReviewQuality,
+    compute_mean_review_date,
     compute_median_length,
     compute_review_qualities,
     sample_review_ids_by_group,
@@ -132,7 +132,7 @@ def _select_judgeable_reviews(job: QualityJob, reviews: Sequence[FieldedReview])
 
 def load_fielded_reviews(job: QualityJob) -> list[FieldedReview]:
     """Returns the human reviews in the job's notes, by field of the form; raises `SourceError` if there are none."""
-    edition = edition_of(job.edition)
+    edition = parse_edition_key(job.edition)
     venue = find_venue_entry(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)
     reviews = list_review_fields(read_notes_file(job.notes), venue)
@@ -174,11 +174,11 @@ def generate_group_guideline(
 
 
 def _build_quality_summary(
-    job: QualityJob, source: Mapping[str, str], reviews: Sequence[FieldedReview], qualities: Sequence[Quality],
+    job: QualityJob, source: Mapping[str, str], reviews: Sequence[FieldedReview], qualities: Sequence[ReviewQuality],
     groups: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:  # fmt: skip
     totals = Counter(quality.total for quality in qualities if quality.total is not None)
-    middle, mean = compute_median_length(reviews), compute_mean_date(reviews)
+    middle, mean = compute_median_length(reviews), compute_mean_review_date(reviews)
     waiting = [problem for quality in qualities for problem in quality.lacking.values() if not problem.final]
     missing = [problem for problem in waiting if problem.code != "not_asked"]
     return {
@@ -201,7 +201,7 @@ def _count_values(points: Any) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _build_quality_row(quality: Quality) -> dict[str, Any]:
+def _build_quality_row(quality: ReviewQuality) -> dict[str, Any]:
     points = {name: points if isinstance(points, int) else None for name, points in quality.points.items()}
     why = "; ".join(f"{name}: {problem.message}" for name, problem in quality.lacking.items())
     total = "not computable" if quality.total is None else quality.total

@@ -12,13 +12,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from gre_bench.core.errors import SourceError
-from gre_bench.pipeline.agreeing import plan_graded
+from gre_bench.pipeline.agreeing import plan_pairs_of_graded_items
 from gre_bench.pipeline.pair_scoring import end_run, score
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.refreshing import check_scoring_job
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.workers import run_with_workers
-from gre_bench.stats.correlation import PairLogprobs, measure_symmetry
+from gre_bench.stats.correlation import ReviewPairLogprobs, measure_symmetry
 from gre_bench.store import Row
 from gre_bench.store.queries import PAIR_LOGPROBS
 
@@ -38,7 +38,7 @@ def check_symmetry(job: Job) -> dict[str, Any]:
     with run_with_workers(job, "symmetry") as (store, workers, progress):
         progress.stage("importing")
         import_sources(store, progress.run_id, job.settings)
-        _, work = plan_graded(store, job, workers.sign_metrics, progress, ungraded=True)
+        _, work = plan_pairs_of_graded_items(store, job, workers.sign_metrics, progress, ungraded=True)
         score(store, job, workers, work, progress)
         (signature,) = work.signatures.values()
         rows = store.rows(PAIR_LOGPROBS, signature_id=signature.signature_id, lm_id=work.lm_id)
@@ -61,11 +61,11 @@ def check_symmetry(job: Job) -> dict[str, Any]:
         return {name: value for name, value in summary.items() if name not in ("run_id", "metrics")}
 
 
-def pair_both_orders(rows: Sequence[Row]) -> list[PairLogprobs]:
+def pair_both_orders(rows: Sequence[Row]) -> list[ReviewPairLogprobs]:
     """Returns the log-probabilities of each pair of reviews that was scored in both orders; each pair occurs once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
-        PairLogprobs(paper, x, y, log_x=back["marginal"], log_y=row["marginal"],
+        ReviewPairLogprobs(paper, x, y, log_x=back["marginal"], log_y=row["marginal"],
                      log_y_given_x=row["conditional"], log_x_given_y=back["conditional"])
         for (paper, x, y), row in by_pair.items()
         if x < y and (back := by_pair.get((paper, y, x)))

@@ -37,7 +37,7 @@ from gre_bench.lm.weights import (
 from gre_bench.plots.drawing import Curve, draw_curve_panels
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import JudgedPaper, Metric, TrainingExamples, build_training_examples
-from gre_bench.tuning.record import History, write_errors_as_settings_error
+from gre_bench.tuning.record import TrainingHistory, write_errors_as_settings_error
 from gre_bench.tuning.tuning_settings import TuningSettings
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def fine_tune(
     of the files that the papers come from, for the record. Raises `LMError`, `SettingsError`, `SourceError` or
     `LockedError`.
     """
-    with record.claim_folder(folder):
+    with record.lock_training_folder(folder):
         start = _read_start_adapter(locate_model(base, "lm"), settings)
         base = resolve_model_ref(start.config[BASE], start.folder) if start else base
         weights = open_base(base, settings)
@@ -211,7 +211,7 @@ def save_trained_model(
         (folder / "README.md").unlink(missing_ok=True)
 
 
-def draw_loss_curves(history: History, folder: Path, title: str) -> None:
+def draw_loss_curves(history: TrainingHistory, folder: Path, title: str) -> None:
     """Plots the losses of a run by step to `PICTURE`: the training loss (pale), its smoothed curve, the held-out loss.
 
     Raises `SettingsError` if *folder* cannot be written.

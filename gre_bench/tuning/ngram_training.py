@@ -26,13 +26,13 @@ import numpy as np
 
 from gre_bench.core.errors import SourceError
 from gre_bench.lm.ngram.backoff import count_backoff_ngrams
-from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram, KnownTextEffect, ReplyParts, write_files
+from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram, KnownTextEffect, ReplyProbabilityParts, write_files
 from gre_bench.lm.ngram.segmentation import (
     END,
     NEWLINE,
-    Alphabet,
-    alphabet_of_python,
+    CharacterKindCounts,
     count_spelling_ngrams,
+    count_unicode_characters_by_kind,
     count_white_space_and_capitals,
     is_word,
     split_into_tokens,
@@ -93,7 +93,7 @@ def train(
     papers: Papers,
     validation: Papers | None = None,
     recipe: TrainingRecipe = TrainingRecipe(),
-    alphabet: Alphabet | None = None,
+    alphabet: CharacterKindCounts | None = None,
     writers: Sequence[str] | None = None,
     validation_writers: Sequence[str] | None = None,
 ) -> tuple[CacheNgram, HeldOutResults]:
@@ -113,14 +113,14 @@ def train(
         raise SourceError(f"training needs at least 2 papers and 2 kept aside, got {counted}; give more rows")
     if max(map(len, validation)) < 2:
         raise SourceError("no paper kept aside has two reviews to predict from one another; choose on other rows")
-    alphabet = alphabet or alphabet_of_python()
+    alphabet = alphabet or count_unicode_characters_by_kind()
     by_writer: dict[str, list[Sequence[str]]] = {}
     for paper, writer in zip(papers, writers, strict=True):
         by_writer.setdefault(writer, []).append(paper)
     config, vocabulary, arrays = _build_model_parts(list(by_writer.values()), recipe, alphabet)
-    model = fit_sources(CacheNgram(config, vocabulary, arrays, alphabet), validation)
+    model = fit_source_weights(CacheNgram(config, vocabulary, arrays, alphabet), validation)
     for _ in range(recipe.rounds):
-        model = fit_sources(fit_feature_weights(model, validation, recipe.steps), validation)
+        model = fit_source_weights(fit_feature_weights(model, validation, recipe.steps), validation)
     return model, evaluate_held_out(model, validation, validation_writers)
 
 
@@ -164,7 +164,7 @@ def evaluate_held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] 
 
 
 def _build_model_parts(
-    writers: Sequence[Papers], recipe: TrainingRecipe, alphabet: Alphabet
+    writers: Sequence[Papers], recipe: TrainingRecipe, alphabet: CharacterKindCounts
 ) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
     """Counts the words of the training papers; returns the config, vocabulary and arrays of a model.
 
@@ -245,7 +245,7 @@ def _replace_config(model: CacheNgram, **changes: Any) -> CacheNgram:
 
 def _read_review_pairs(
     model: CacheNgram, papers: Papers
-) -> tuple[list[tuple[str, str]], dict[str, ReplyParts], dict[str, KnownTextEffect | None]]:
+) -> tuple[list[tuple[str, str]], dict[str, ReplyProbabilityParts], dict[str, KnownTextEffect | None]]:
     """Returns all ordered pairs (known text, reply) of two reviews of one paper, and what *model* reads in each review.
 
     The known text is what the prediction of the reply is conditioned on. *papers*: the reviews of each paper. The
@@ -257,7 +257,7 @@ def _read_review_pairs(
     return pairs, replies, {text: model.compute_known_text_effect(text) for text in replies}
 
 
-def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
+def fit_source_weights(model: CacheNgram, papers: Papers) -> CacheNgram:
     """Returns a copy of *model* with the source weights that maximise the likelihood of *papers*.
 
     First, the marginal weights are fitted: those for predicting a review alone. Then the conditional weights are
@@ -278,7 +278,7 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     return _replace_config(model, conditional_weights=_fit_mixture_weights(np.concatenate(terms, axis=1)))
 
 
-def _compute_token_probabilities(reply: ReplyParts, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+def _compute_token_probabilities(reply: ReplyProbabilityParts, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     """Returns P(token) by each source, shape (sources, tokens); each token's values are divided by their maximum.
 
     *whole*: P(the token's word) by each source. *unknown*: P(a word outside the vocabulary) by each source.
@@ -314,7 +314,11 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
 
     pairs, replies, known = _read_review_pairs(model, papers)
     features = {text: model.known_text.features(model.tokenize(text)).astype(np.float32) for text in replies}
-    copies = {(x, y): _compute_other_sources(model, replies[y], given) for x, y in set(pairs) if (given := known[x])}
+    copies = {
+        (x, y): _compute_fixed_source_probabilities(model, replies[y], given)
+        for x, y in set(pairs)
+        if (given := known[x])
+    }
     share = model.conditional_weights[1]
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
@@ -343,8 +347,8 @@ def fit_feature_weights(model: CacheNgram, papers: Papers, steps: int) -> CacheN
     return _replace_config(model, boosts=dict(zip(FEATURES, fitted.tolist(), strict=True)))
 
 
-def _compute_other_sources(
-    model: CacheNgram, reply: ReplyParts, known: KnownTextEffect
+def _compute_fixed_source_probabilities(
+    model: CacheNgram, reply: ReplyProbabilityParts, known: KnownTextEffect
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns two arrays with a probability for each token of *reply*; neither depends on the feature weights.
 

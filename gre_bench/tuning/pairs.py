@@ -67,7 +67,7 @@ class Example:
 
     *group*: in contrastive training, a pair (index of the paper and metric, index of the reply). The reply's index is
     -1 if the reply is predicted without a review. *wrong*: whether the reply is predicted from a rival (see
-    `choose_rivals`). A wrong example serves for comparison only; the LM is not trained to predict its reply.
+    `choose_rival_texts`). A wrong example serves for comparison only; the LM is not trained to predict its reply.
     """
 
     ids: tuple[int, ...]
@@ -90,7 +90,7 @@ def build_review_predictions(reviews: Sequence[str], synopsis: str | None) -> li
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
 
-def choose_rivals(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
+def choose_rival_texts(papers: Sequence[JudgedPaper], count: int, seed: int) -> list[tuple[str, ...]]:
     """Returns the rivals of each of *papers*: the judgments of *count* texts that are not reviews of the paper.
 
     The texts are hard to distinguish from the paper's own reviews. They are reviews of the `_NEAR` papers with the most
@@ -155,7 +155,7 @@ def build_training_predictions(
     A paper and a metric together have one index, and nine predictions without rivals. A paper needs three reviews with
     judgments. If it has more, three of them are sampled by *seed*. *form*, *ascii_fold*: how the texts are prepared.
     *others*: the number of rivals, texts that are not reviews of the paper, from which each review is also predicted
-    (`choose_rivals`).
+    (`choose_rival_texts`).
     """
     made: list[Prediction] = []
     places: list[tuple[int, bool]] = []
@@ -165,7 +165,7 @@ def build_training_predictions(
         passage, *texts = (prepare_judgments(text, form, ascii_fold) for text in (paper.passage, *paper.judgments))
         usable = tuple(text for text in texts if has_judgments(text, form))
         ready.append(replace(paper, judgments=usable, passage=passage if has_judgments(passage, form) else ""))
-    for paper, strange in zip(ready, choose_rivals(ready, others, seed) if others else repeat(()), strict=False):
+    for paper, strange in zip(ready, choose_rival_texts(ready, others, seed) if others else repeat(()), strict=False):
         usable = list(paper.judgments)
         if len(usable) < REVIEWS:
             excluded[f"papers with fewer than {REVIEWS} reviews with judgments"] += 1

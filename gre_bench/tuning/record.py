@@ -36,7 +36,7 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryPoint:
+class TrainingStepResult:
     """The numbers of one step of a run; losses are in nats per weighted token.
 
     - *steps*: the planned number of steps. *epoch*: the number of passes over the data that are done after the step.
@@ -53,10 +53,10 @@ class HistoryPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class TrainingHistory:
     """All points of a run, and the optimiser that was used, which may differ from the requested one."""
 
-    points: tuple[HistoryPoint, ...]
+    points: tuple[TrainingStepResult, ...]
     optimiser: str
 
     @property
@@ -80,7 +80,7 @@ class TrainingPosition:
 
     epoch: int = 0
     done: int = 0
-    points: tuple[HistoryPoint, ...] = ()
+    points: tuple[TrainingStepResult, ...] = ()
 
     @property
     def step(self) -> int:
@@ -103,7 +103,7 @@ def write_errors_as_settings_error(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def claim_folder(folder: Path) -> Iterator[None]:
+def lock_training_folder(folder: Path) -> Iterator[None]:
     """Locks *folder* within the ``with`` block; raises `LockedError` if another process is training there.
 
     The folder is created if missing, and removed if it is empty at the end of the block.
@@ -121,14 +121,16 @@ def claim_folder(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def train_once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+def train_unless_finished(
+    folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]
+) -> dict[str, Any]:
     """Trains a model into *folder* by calling *work*, unless it is already trained; returns the training record.
 
     *request*: settings and data. If *folder* holds a finished training with an equal request, its record is returned; a
     killed training is repeated. Raises `LockedError` if another process is training there, and `SettingsError` if
     *folder* holds something else.
     """
-    with claim_folder(folder):
+    with lock_training_folder(folder):
         if done := find_finished_record(folder, request):
             return done
         mark = folder / CHECKPOINT
@@ -185,7 +187,7 @@ def list_package_versions() -> dict[str, str]:
     return installed
 
 
-def write_history(points: Sequence[HistoryPoint], folder: Path, mode: Literal["w", "a"]) -> None:
+def write_history(points: Sequence[TrainingStepResult], folder: Path, mode: Literal["w", "a"]) -> None:
     """Writes *points* to the history file in *folder*: replaces the file (``w``) or appends to it (``a``).
 
     A run that continues from a checkpoint first replaces the file, because it repeats the steps after the checkpoint.
@@ -273,7 +275,7 @@ def restore_checkpoint(
         if torch.cuda.is_available() and "cuda" in state["random"]:
             torch.cuda.set_rng_state(torch.tensor(state["random"]["cuda"], dtype=torch.uint8))
         return TrainingPosition(
-            state["epoch"], state["done"], tuple(HistoryPoint(**point) for point in state["points"])
+            state["epoch"], state["done"], tuple(TrainingStepResult(**point) for point in state["points"])
         )
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         reason = " ".join(f"{error or type(error).__name__}".split())[:200]

@@ -62,7 +62,7 @@ def share_prefixes_in(model: nn.Module) -> Iterator[None]:
         yield
 
 
-def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
+def compute_shared_prefix_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) in nats over the trained tokens of *batch* (those with a weight).
 
     Raises `ValueError` unless the trained tokens are the last tokens of each example, each with weight 1. This function
@@ -77,7 +77,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def contrastive_loss(model: nn.Module, batch: Sequence[Example], weight: float, temperature: float) -> Tensor:
-    """Returns `summed_loss` of the right examples in *batch*, plus *weight* times a contrastive loss.
+    """Returns `compute_shared_prefix_loss` of the right examples in *batch*, plus *weight* times a contrastive loss.
 
     An example is right unless it is marked ``wrong``. If its group has wrong examples, its contrastive loss is −log
     softmax(log P / *temperature*) among itself and these. The mean of this loss is multiplied by the number of trained
@@ -136,7 +136,7 @@ def _compute_log_probs(read: _BatchOutput) -> Tensor:
 
 
 def _run_batch(model: nn.Module, batch: Sequence[Example]) -> _BatchOutput:
-    """Runs *model* on *batch* as a trie; raises `ValueError` as `summed_loss` does."""
+    """Runs *model* on *batch* as a trie; raises `ValueError` as `compute_shared_prefix_loss` does."""
     conversations = []
     for example in batch:
         first = next(index for index, weight in enumerate(example.weights) if weight and index)

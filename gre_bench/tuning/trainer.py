@@ -25,7 +25,7 @@ from gre_bench.core.errors import LMError, SourceError
 from gre_bench.lm.engine.engines import is_out_of_memory
 from gre_bench.tuning import record, shared_prefixes
 from gre_bench.tuning.pairs import Example, build_batches, check_examples, digest_examples, sum_trained_weights
-from gre_bench.tuning.record import History, HistoryPoint, TrainingPosition, trained_parameters
+from gre_bench.tuning.record import TrainingHistory, TrainingPosition, TrainingStepResult, trained_parameters
 from gre_bench.tuning.tuning_settings import TuningSettings
 
 
@@ -36,9 +36,9 @@ def train(
     folder: Path,
     *,
     held_out: Sequence[Example] = (),
-    on_step: Callable[[HistoryPoint], None] = lambda point: None,
+    on_step: Callable[[TrainingStepResult], None] = lambda point: None,
     about: Mapping[str, Any] | None = None,
-) -> History:
+) -> TrainingHistory:
     """Trains the parameters of *model* that require a gradient, and returns the history of the run.
 
     - *held_out*: examples that are not trained on, but whose loss is measured.
@@ -52,7 +52,7 @@ def train(
     `SourceError` if there are no examples.
     """
     with shared_prefixes.share_prefixes_in(model) if settings.share_prefixes else nullcontext():
-        run, batch, every = _Run(model, settings, folder), settings.batch, settings.accumulation
+        run, batch, every = _TrainingRun(model, settings, folder), settings.batch, settings.accumulation
         if not check_examples(examples, settings.max_tokens):
             most = settings.max_tokens
             raise SourceError(f"training: there is nothing to train on in {most} tokens; raise max_tokens")
@@ -76,7 +76,7 @@ def train(
                 checkpointed: Any = model
                 checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
-        def record_point(point: HistoryPoint) -> None:
+        def record_point(point: TrainingStepResult) -> None:
             done = run.position.done + (point.step > 0)
             run.position = replace(run.position, done=done, points=(*run.position.points, point))
             record.write_history([point], folder, "a")
@@ -86,7 +86,7 @@ def train(
             batches = build_batches(examples, batch, settings.seed, 0, neighbours=settings.share_prefixes)
             steps = math.ceil(len(batches) / every)
             measured = run.mean_loss(held_out, "the held-out loss before the first step")
-            record_point(HistoryPoint(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
+            record_point(TrainingStepResult(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
         while not run.is_over:
             epoch = run.position.epoch
             batches = build_batches(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
@@ -112,13 +112,15 @@ def train(
                     if measured is None:
                         run.mean_loss(step[0], f"the loss after step {done}")
                 record_point(
-                    HistoryPoint(done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured)
+                    TrainingStepResult(
+                        done, planned, epoch + (run.position.done + 1) / len(steps), loss, rate, measured
+                    )
                 )
                 if saved:
                     record.save_checkpoint(folder, run.position, model, run.optimiser, rests_on)
             run.position = replace(run.position, epoch=epoch + 1, done=0)
         model.eval()
-        return History(run.position.points, run.optimiser_name)
+        return TrainingHistory(run.position.points, run.optimiser_name)
 
 
 def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
@@ -135,7 +137,7 @@ def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
     return settings.learning_rate * max(0.0, share)
 
 
-def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
+def compute_padded_batch_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ weight · −log P(token | earlier tokens) over *batch*, in nats; the log-softmax is in float32.
 
     Padding is on the right and has weight 0. The tokens of a causal model never attend to it, so no mask is needed. If
@@ -159,7 +161,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     return (losses * weights[chosen]).sum()
 
 
-class _Run:
+class _TrainingRun:
     """A run of the training loop on *model*, with the run's optimiser and position; *folder* holds the run's files."""
 
     def __init__(self, model: nn.Module, settings: TuningSettings, folder: Path):
@@ -185,7 +187,7 @@ class _Run:
         with self._convert_out_of_memory_error():
             for batch in batches:
                 with self._use_autocast():
-                    loss = self._summed_loss(batch) / weight
+                    loss = self._compute_batch_loss(batch) / weight
                 loss.backward()
                 total += loss.item()
             if not math.isfinite(total):
@@ -207,20 +209,20 @@ class _Run:
         ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
         batches = [ordered[cut : cut + size] for cut in range(0, len(ordered), size)]
         with self._convert_out_of_memory_error(), torch.no_grad(), self._use_autocast():
-            mean = math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(
+            mean = math.fsum(self._compute_batch_loss(batch).item() for batch in batches) / sum(
                 map(sum_trained_weights, batches)
             )
         self.require_finite(mean, name)
         return mean
 
-    def _summed_loss(self, batch: Sequence[Example]) -> Tensor:
+    def _compute_batch_loss(self, batch: Sequence[Example]) -> Tensor:
         if not self.settings.share_prefixes:
-            return summed_loss(self.model, batch)
+            return compute_padded_batch_loss(self.model, batch)
         if any(example.wrong for example in batch):
             return shared_prefixes.contrastive_loss(
                 self.model, batch, self.settings.contrast, self.settings.contrast_temperature
             )
-        return shared_prefixes.summed_loss(self.model, batch)
+        return shared_prefixes.compute_shared_prefix_loss(self.model, batch)
 
     def require_finite(self, value: float, name: str) -> None:
         if math.isfinite(value):

@@ -127,7 +127,7 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
     tree: dict[str, Any] = {}
     if path is not None:
         try:
-            tree = strict.read_table(path, "settings file")
+            tree = strict.read_toml_with_title(path, "settings file")
         except FileNotFoundError:
             raise SettingsError(f"no settings file {path}; write one, or leave it out for the defaults") from None
     for override in overrides:

@@ -106,7 +106,7 @@ class HttpWriter:
                     lambda item: self._get_or_request_reply(item[0], item[1], sampling, client, gate),
                     due.items(),
                     self.retry_policy.concurrency,
-                    lambda: gate.stop_and_get_result(unanswered_request("interrupted").reply),
+                    lambda: gate.stop_with_shared_result(build_unanswered_attempt("interrupted").reply),
                 )
                 replies |= zip(due, fresh, strict=True)
             if gate.bound is not None:
@@ -143,7 +143,7 @@ class HttpWriter:
             with self.archive.lock_request(request):
                 return self.archive.get(request) or self._request_reply(request, chat, sampling, client, gate)
         except StoreError as error:
-            gate.stop_and_get_result(reply := unanswered_request(str(error)).reply)
+            gate.stop_with_shared_result(reply := build_unanswered_attempt(str(error)).reply)
             return reply
 
     def _request_reply(
@@ -167,7 +167,7 @@ class HttpWriter:
                     if budget and not enter(budget.count_request(chat, sampling, gate.over)):
                         break
                 except BudgetReached as bound:
-                    return gate.stop_and_get_result(unanswered_request(str(bound)).reply, bound)
+                    return gate.stop_with_shared_result(build_unanswered_attempt(str(bound)).reply, bound)
                 began = time.monotonic()
                 answer = self._send_request(chat, sampling, client)
                 seconds = time.monotonic() - began
@@ -183,9 +183,9 @@ class HttpWriter:
             if self.rate_limiter:
                 self.rate_limiter.correct_tokens(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
             if answer.stop:
-                gate.stop_and_get_result(answer.reply)
+                gate.stop_with_shared_result(answer.reply)
             if not again:
-                gate.count_outcome(lost=False)
+                gate.record_and_check_endpoint_down(lost=False)
             if not again or (wait_s is None and answer.reply.final):
                 return answer.reply
             if wait_s is None:
@@ -195,25 +195,25 @@ class HttpWriter:
             gate.wait(wait_s, answer.wait_s)
         return cast(Completion, gate.stopped)
 
-    def _build_failed_reply(self, answer: CompletionResult, attempt: int, gate: BatchGate[Completion]) -> Completion:
+    def _build_failed_reply(self, answer: CompletionAttempt, attempt: int, gate: BatchGate[Completion]) -> Completion:
         """Returns the reply for a chat whose last attempt failed, with the reason why the writer gives up."""
         too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if too_long else f"gave up after {attempt + 1} attempts"
         reply = replace(answer.reply, detail=shorten_to_one_line(f"{why}: {answer.reply.detail}"))
-        if gate.count_outcome(lost=True):
-            gate.stop_and_get_result(reply)
+        if gate.record_and_check_endpoint_down(lost=True):
+            gate.stop_with_shared_result(reply)
         return reply
 
-    def _send_request(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
+    def _send_request(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionAttempt:
         """Sends one request and returns the result; a transport fault is part of the result."""
         body = {"model": self.model.model, "messages": _build_messages(chat), **self._build_parameters(sampling)}
         answer = client.send("POST", "/chat/completions", body)
         if "Timeout" in answer.fault:
-            return unanswered_request(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
+            return build_unanswered_attempt(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
         if answer.fault and answer.status is not None:
-            return unanswered_request(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
+            return build_unanswered_attempt(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
         if answer.status is None:
-            return unanswered_request(f"connection to the endpoint failed: {answer.reason}", again=True)
+            return build_unanswered_attempt(f"connection to the endpoint failed: {answer.reason}", again=True)
         if not 200 <= answer.status < 300:
             result = parse_error_response(answer.status, answer.body, parse_retry_after(answer.headers))
         else:
@@ -223,7 +223,7 @@ class HttpWriter:
         kept: dict[str, Any] = {name: text for name, text in texts.items() if text}
         return replace(result, reply=replace(result.reply, **kept))
 
-    def _parse_response(self, body: bytes) -> CompletionResult:
+    def _parse_response(self, body: bytes) -> CompletionAttempt:
         """Parses the content of a response; subclasses that request more than text override this method."""
         return parse_completion_response(body)
 
@@ -254,7 +254,7 @@ def _stop_on_store_error(gate: BatchGate[Completion]) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        gate.stop_and_get_result(unanswered_request(str(error)).reply)
+        gate.stop_with_shared_result(build_unanswered_attempt(str(error)).reply)
 
 
 def _build_messages(chat: Chat) -> list[dict[str, str]]:
@@ -286,7 +286,7 @@ class LogprobWriter(HttpWriter):
     def _build_parameters(self, sampling: Sampling) -> dict[str, Any]:
         return {**super()._build_parameters(sampling), "logprobs": True, "top_logprobs": TOP}
 
-    def _parse_response(self, body: bytes) -> CompletionResult:
+    def _parse_response(self, body: bytes) -> CompletionAttempt:
         answer = parse_completion_response(body)
         if answer.reply.outcome not in ("ok", "cut"):
             return answer
@@ -387,7 +387,7 @@ _NO_QUOTA = "insufficient_quota"
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionResult:
+class CompletionAttempt:
     """The reply to a request, and what the client should do next.
 
     *again*: whether to repeat the request. *wait_s*: the seconds to wait first; None if the endpoint states none.
@@ -400,19 +400,19 @@ class CompletionResult:
     stop: bool = False
 
 
-def unanswered_request(
+def build_unanswered_attempt(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
-) -> CompletionResult:
+) -> CompletionAttempt:
     """Returns the result of a request that got no reply, for the reason *detail*; it is not final."""
-    return CompletionResult(Completion(outcome, None, shorten_to_one_line(detail), final=False), again, wait_s, stop)
+    return CompletionAttempt(Completion(outcome, None, shorten_to_one_line(detail), final=False), again, wait_s, stop)
 
 
-def parse_completion_response(body: bytes) -> CompletionResult:
+def parse_completion_response(body: bytes) -> CompletionAttempt:
     """Parses *body*, the content of a response with HTTP status 200; the content may still state an error."""
     tree = _parse_body(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
-        return unanswered_request(f"endpoint answered with {kind} (200, {len(body)} bytes)")
+        return build_unanswered_attempt(f"endpoint answered with {kind} (200, {len(body)} bytes)")
     choices = tree.get("choices") if isinstance(tree, Mapping) else None
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
     for holder in (tree, choice):
@@ -420,7 +420,7 @@ def parse_completion_response(body: bytes) -> CompletionResult:
             return parse_error_response(error.get("code"), holder)
     message = _get_mapping(choice, "message")
     if message is None:
-        return unanswered_request("endpoint answered without a message (200)")
+        return build_unanswered_attempt("endpoint answered without a message (200)")
     finish = str(choice.get("finish_reason") or "").lower()
     text, thinking = without_thinking(replace_lone_surrogates(_join_content_parts(message.get("content"))))
     thinking += max(len(_join_content_parts(message.get(name))) for name in ("reasoning_content", "reasoning"))
@@ -436,17 +436,17 @@ def parse_completion_response(body: bytes) -> CompletionResult:
     refusal = _join_content_parts(message.get("refusal"))
     if refusal or finish in _FILTERED:
         detail = shorten_to_one_line(replace_lone_surrogates(refusal) or f"stopped by the endpoint: {finish}")
-        return CompletionResult(Completion("refused", None, detail, **more))
+        return CompletionAttempt(Completion("refused", None, detail, **more))
     if finish in _BROKEN_OFF:
-        return unanswered_request(f"endpoint cut the reply off: {finish}")
+        return build_unanswered_attempt(f"endpoint cut the reply off: {finish}")
     if not text.strip():
         why = "no text before the limit was reached" if finish in _CUT else "no text"
         detail = f"{why} ({thinking} characters of thinking)"
-        return CompletionResult(Completion("empty", None, detail, **more), again=finish not in _CUT)
-    return CompletionResult(Completion("cut" if finish in _CUT else "ok", text, **more))
+        return CompletionAttempt(Completion("empty", None, detail, **more), again=finish not in _CUT)
+    return CompletionAttempt(Completion("cut" if finish in _CUT else "ok", text, **more))
 
 
-def parse_error_response(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
+def parse_error_response(status: object, body: object, wait_s: float | None = None) -> CompletionAttempt:
     """Parses an error response. If the prompt was refused or too long, the reply is final.
 
     *status*: the HTTP status, or the error code stated in a response with status 200. *body*: the content, as bytes or
@@ -459,21 +459,21 @@ def parse_error_response(status: object, body: object, wait_s: float | None = No
     status = status if isinstance(status, int) and not isinstance(status, bool) else 0
     detail = f"endpoint error {status or 'without a number'}: {message or body}"
     if code in _POLICY or (status == 403 and "flagged_input" in (_get_mapping(error, "metadata") or {})):
-        return CompletionResult(Completion("refused", None, shorten_to_one_line(f"the prompt was refused: {message}")))
+        return CompletionAttempt(Completion("refused", None, shorten_to_one_line(f"the prompt was refused: {message}")))
     too_long = status in (400, 422) and any(words in message.lower() for words in _TOO_LONG_SAID)
     if status == 413 or code in _TOO_LONG or too_long:
-        return CompletionResult(
+        return CompletionAttempt(
             Completion("failed", None, shorten_to_one_line(f"the prompt is too long for the model: {message}"))
         )
     if code == _NO_QUOTA:
-        return unanswered_request("the account has no quota left (429)", stop=True, outcome="rate_limited")
+        return build_unanswered_attempt("the account has no quota left (429)", stop=True, outcome="rate_limited")
     if status in STOPPING:
-        return unanswered_request(f"{STOPPING[status]}{': ' if message else ''}{message}", stop=True)
+        return build_unanswered_attempt(f"{STOPPING[status]}{': ' if message else ''}{message}", stop=True)
     if 300 <= status < 400:
-        return unanswered_request(f"endpoint redirects ({status}): correct its base URL", stop=True)
+        return build_unanswered_attempt(f"endpoint redirects ({status}): correct its base URL", stop=True)
     if status == 429:
-        return unanswered_request(detail, again=True, wait_s=wait_s, outcome="rate_limited")
-    return unanswered_request(detail, again=is_transient_status(status), wait_s=wait_s)
+        return build_unanswered_attempt(detail, again=True, wait_s=wait_s, outcome="rate_limited")
+    return build_unanswered_attempt(detail, again=is_transient_status(status), wait_s=wait_s)
 
 
 def shorten_to_one_line(text: str) -> str:

@@ -20,12 +20,12 @@ from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.replies import without_thinking
 from gre_bench.http.lm_requests import HttpClient, mask_secrets
 from gre_bench.writing.http_writer import (
-    CompletionResult,
+    CompletionAttempt,
     HttpWriter,
+    build_unanswered_attempt,
     parse_error_response,
     replace_lone_surrogates,
     shorten_to_one_line,
-    unanswered_request,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class InspectWriter(HttpWriter):
     def _open_client(self) -> HttpClient:
         return cast(HttpClient, open_provider(self.model))
 
-    def _send_request(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
+    def _send_request(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionAttempt:
         """Sends one request and returns the result; faults of provider and connection are part of the result."""
         from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
 
@@ -60,7 +60,7 @@ class InspectWriter(HttpWriter):
                 else parse_provider_output(output)
             )
         except TimeoutError:
-            result = unanswered_request(f"provider gave no answer in {seconds:g} s", again=True)
+            result = build_unanswered_attempt(f"provider gave no answer in {seconds:g} s", again=True)
         except Exception as error:  # each provider's package has its own errors
             result = _parse_provider_error(error, provider)
         secrets = [secret for secret in (provider.api_key, self.model.read_api_key()) if secret]
@@ -96,10 +96,10 @@ def open_provider(model: Model) -> ModelAPI:
     return api
 
 
-def parse_provider_output(output: ModelOutput) -> CompletionResult:
+def parse_provider_output(output: ModelOutput) -> CompletionAttempt:
     """Parses the output of a provider; the reasoning is left out, and only its characters are counted."""
     if not output.choices:
-        return unanswered_request(f"provider answered without a message: {output.error or 'no reason given'}")
+        return build_unanswered_attempt(f"provider answered without a message: {output.error or 'no reason given'}")
     choice, usage = output.choices[0], output.usage
     content = choice.message.content
     parts = [] if isinstance(content, str) else content
@@ -115,19 +115,19 @@ def parse_provider_output(output: ModelOutput) -> CompletionResult:
         more |= {"prompt_tokens": sum(count or 0 for count in read), "reply_tokens": usage.output_tokens}
     if choice.stop_reason == "content_filter" or any(part.type == "text" and part.refusal for part in parts):
         reason = choice.stop_details.explanation if choice.stop_details else output.error or text
-        return CompletionResult(
+        return CompletionAttempt(
             Completion("refused", None, shorten_to_one_line(reason or "stopped by the provider"), **more)
         )
     cut = choice.stop_reason in _CUT
     if not text.strip():
         why = "no text before the limit was reached" if cut else "no text"
-        return CompletionResult(
+        return CompletionAttempt(
             Completion("empty", None, f"{why} ({thinking} characters of thinking)", **more), not cut
         )
-    return CompletionResult(Completion("cut" if cut else "ok", text, **more))
+    return CompletionAttempt(Completion("cut" if cut else "ok", text, **more))
 
 
-def _parse_provider_error(error: Exception, provider: ModelAPI) -> CompletionResult:
+def _parse_provider_error(error: Exception, provider: ModelAPI) -> CompletionAttempt:
     """Parses an error that *provider* raised or returned, as `parse_error_response` parses a response."""
     decision, status = provider.should_retry(error), getattr(error, "status_code", None) or getattr(error, "code", None)
     wait_s, limited = getattr(decision, "retry_after", None), getattr(decision, "kind", None) == "rate_limit"
@@ -137,7 +137,7 @@ def _parse_provider_error(error: Exception, provider: ModelAPI) -> CompletionRes
         return parse_error_response(status, {"error": stated}, wait_s)
     detail = f"{type(error).__name__}: {str(error.__cause__ or '') or error}"
     outcome = "rate_limited" if limited else "failed"
-    return unanswered_request(detail, again=bool(decision), wait_s=wait_s, outcome=outcome)
+    return build_unanswered_attempt(detail, again=bool(decision), wait_s=wait_s, outcome=outcome)
 
 
 @cache

@@ -16,11 +16,11 @@ from gre_bench.core.records import Chat, Completion, Paper, Sampling, Writer, Wr
 from gre_bench.perturbations.by_name import WriterTask
 from gre_bench.perturbations.edits import add_section_openings, blank_even_sentences, check_completion
 from gre_bench.perturbations.material import PerturbationInput
-from gre_bench.prompts.conditions import Condition
+from gre_bench.prompts.conditions import GuidelineCondition
 from gre_bench.prompts.library import fill_prompt, load
 from gre_bench.writing.fit import OverLong, choose_token_counter, cut_paper_to_fit, judge_fit, tokens_left_for_prompt
 from gre_bench.writing.rules.synopsis import assw_text
-from gre_bench.writing.rules.writer import change_applicable_items
+from gre_bench.writing.rules.writer import perturb_applicable_reviews
 
 RETRIES = 1
 """How often a request is repeated, with another seed, if its reply is unusable."""
@@ -51,7 +51,7 @@ class LMTextWriter:
         self,
         writer: Writer,
         sampling: Sampling,
-        condition: Condition | None = None,
+        condition: GuidelineCondition | None = None,
         judging: str = "judgments",
         model: Model | None = None,
         over_long: OverLong = "refuse",
@@ -74,7 +74,7 @@ class LMTextWriter:
             cutting = f" · cut to {left} tokens" if left else ""
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(asdict(self.sampling))[:8]}{cutting}"
 
-    def chat_of(self, task: str) -> Callable[[str], Chat]:
+    def get_chat_builder(self, task: str) -> Callable[[str], Chat]:
         return self.condition.chat if task == "review" and self.condition else partial(build_paper_chat, task)
 
     def write_judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
@@ -92,7 +92,7 @@ class LMTextWriter:
         return self._write_texts_of_papers("review", papers, lambda text: text)
 
     def write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
-        return change_applicable_items(task, items, partial(self._write_perturbed_reviews, task))
+        return perturb_applicable_reviews(task, items, partial(self._write_perturbed_reviews, task))
 
     def _write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         if task == "completion":
@@ -123,7 +123,7 @@ class LMTextWriter:
     def _write_texts_of_papers(
         self, task: str, papers: Sequence[Paper], read: Callable[[str], str]
     ) -> list[WrittenText]:
-        chat_of_text, lost = self.chat_of(task), dict[str, WrittenText]()
+        chat_of_text, lost = self.get_chat_builder(task), dict[str, WrittenText]()
         able = [
             fitting
             for paper in papers
@@ -219,7 +219,7 @@ def _refuse_echoes_and_loops(chat: Chat, read: Callable[[str], str]) -> Callable
     def read_checked_reply(text: str) -> str:
         if chat.system and chat.system.strip() in text:
             raise ReplyError("prompt_echoed")
-        if replies.repeats_itself(text):
+        if replies.ends_in_loop(text):
             raise ReplyError("repeats_itself")
         return read(text)
 

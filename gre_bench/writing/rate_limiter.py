@@ -88,7 +88,7 @@ class RateLimiter:
             passed = max(0.0, now - known["at"])
             owed = {name: max(0.0, known[name] - passed) for name in ("requests", "tokens")}
             before = max(owed.values())
-            per_request, per_token = self.limits.compute_least_seconds()
+            per_request, per_token = self.limits.compute_seconds_per_request_and_token()
             owed["requests"] = max(owed["requests"] + requests * per_request, at_least_s)
             owed["tokens"] = max(0.0, owed["tokens"] + tokens * per_token)
             content = json.dumps({"at": now, **owed}).encode()

@@ -165,7 +165,7 @@ class SpendLog:
 
 
 @cache
-def spend_log_of(state: Path) -> SpendLog:
+def open_spend_log(state: Path) -> SpendLog:
     """Returns the spend log in the folder *state*: always the same object, so that each line is read only once."""
     return SpendLog(state / FILE)
 
@@ -344,12 +344,12 @@ def check_budget_limits(bounds: Bounds, spent: Spent, account: str, model: str |
         setting = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
         raise BudgetReached(
             f"paused at {setting}: {_format_number(used)} of {_format_number(bound)} {unit} spent on {account} "
-            f"({spending_line(spent)}); what is done is kept. Raise it (--set {setting}=...) and give the same "
+            f"({format_spending(spent)}); what is done is kept. Raise it (--set {setting}=...) and give the same "
             "command again"
         )
 
 
-def spending_line(spent: Spent) -> str:
+def format_spending(spent: Spent) -> str:
     """Returns the totals *spent* as a phrase for messages: requests, tokens, USD and hours."""
     lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
     return (

@@ -29,7 +29,7 @@ from gre_bench.writing.inspect_writer import InspectWriter
 from gre_bench.writing.lm_writer import LMTextWriter
 from gre_bench.writing.rules.judgments import WRITER as RULE_JUDGMENTS
 from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RULE, RuleTextWriter
-from gre_bench.writing.spend_log import ModelBudget, spend_log_of
+from gre_bench.writing.spend_log import ModelBudget, open_spend_log
 
 W = TypeVar("W", bound=HttpWriter)
 WRITERS: Mapping[str, type[HttpWriter]] = {"openai": HttpWriter, "inspect": InspectWriter}
@@ -64,7 +64,7 @@ class WriterContext:
     over_long: OverLong = "refuse"
 
     def model_budget(self, model: Model) -> ModelBudget:
-        return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
+        return ModelBudget(open_spend_log(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
         archive, rate_limiters = ReplyArchive(self.archive), self.archive.parent / RATE_LIMITERS

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from gre_bench.core.records import Case
-from gre_bench.lm.embedders import Embedder, HashedNgrams
-from gre_bench.metrics.bertscore import BertScore, match_pieces, split_into_sentences
+from gre_bench.lm.embedders import Embedder, HashedNgramEmbedder
+from gre_bench.metrics.bertscore import BertScore, compute_precision_recall_f1, split_into_sentences
 from gre_bench.metrics.overlap import ROUGE_L, OverlapMetric
 from tests.conftest import ROOT, SHARED
 
@@ -64,7 +64,7 @@ def pair_by_pair(embedder: Embedder, asked: Sequence[Case]) -> list[float]:
     for case in asked:
         ours = embedder.embed(split_into_sentences(case.candidate), query=True)
         theirs = embedder.embed(split_into_sentences(case.reference))
-        found.append(match_pieces(ours @ theirs.T).f1)
+        found.append(compute_precision_recall_f1(ours @ theirs.T).f1)
     return found
 
 
@@ -93,7 +93,7 @@ def main() -> None:
     papers = reviews()[: int(sys.argv[1]) if len(sys.argv) > 1 else 10]
     asked = cases(papers)
     print(f"{len(papers)} papers, {len(asked)} pairs, {'ICLR 2023' if REAL.is_file() else 'sample'}\n")
-    embedders: dict[str, Embedder] = {"hashed-ngrams": HashedNgrams()}
+    embedders: dict[str, Embedder] = {"hashed-ngrams": HashedNgramEmbedder()}
     try:
         from gre_bench.lm.embedders import SentenceEmbedder
         from tests.lm.sentence_models import build_sentence_model

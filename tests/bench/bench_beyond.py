@@ -21,8 +21,8 @@ from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN, Prediction
 from gre_bench.core.settings import load
 from gre_bench.lm.opening import open_lm
-from gre_bench.lm.protocol import EvaluationLM, predict_checked
-from gre_bench.metrics.cases import Entry
+from gre_bench.lm.protocol import EvaluationLM, compute_checked_span_logprobs
+from gre_bench.metrics.cases import SampledPaper
 from gre_bench.metrics.scoring import choose_prompt_name
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.stats.intervals import paired_test
@@ -35,11 +35,11 @@ PROMPT = choose_prompt_name(find_recipe("gem_s_beyond"), load(None).scoring)
 class LogprobCache:
     """Computes log P(y | x, z) of the human reviews of each paper, and its mean by paper; results are cached."""
 
-    def __init__(self, lm: EvaluationLM, entries: Sequence[Entry], writer: str):
+    def __init__(self, lm: EvaluationLM, entries: Sequence[SampledPaper], writer: str):
         self.lm, self.entries, self.writer = lm, entries, writer
         self.kept: dict[Prediction, float] = {}
 
-    def judgments(self, entry: Entry, name: str) -> str:
+    def judgments(self, entry: SampledPaper, name: str) -> str:
         response = entry.human if name == HUMAN else entry.responses[name]
         return response.judgments[self.writer]
 
@@ -55,7 +55,7 @@ class LogprobCache:
             known = "\n".join(self.judgments(other, name) for name in z) or None
             asked.append([Prediction(own, known, each.judgments[self.writer], PROMPT) for each in entry.references])
         due = list(dict.fromkeys(each for of_paper in asked for each in of_paper if each not in self.kept))
-        for each, span in zip(due, predict_checked(self.lm, due), strict=True):
+        for each, span in zip(due, compute_checked_span_logprobs(self.lm, due), strict=True):
             self.kept[each] = span.total
         return np.array([np.mean([self.kept[each] for each in of_paper]) for of_paper in asked])
 

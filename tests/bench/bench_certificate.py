@@ -22,16 +22,18 @@ from gre_bench.core.records import HUMAN
 from gre_bench.perturbations.harms import DEGREES, HARMS
 from gre_bench.stats.degrees import PAPERS, compute_degree_curve
 from gre_bench.stats.samples import Array
-from gre_bench.store import ReadCopy
+from gre_bench.store import ReadersCopyStore
 from gre_bench.store.queries import CANDIDATE_PAIRS, PLANNED_SIGNATURES
-from gre_bench.studies.certificate import paper_differences_from_human
+from gre_bench.studies.certificate import compute_differences_from_baseline
 
 RESAMPLES, SEED = 10_000, 0
 FEWEST = 5
 """With fewer papers than this, an interval by resampling papers says nothing."""
 
 
-def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: Sequence[int]) -> dict[str, Array]:
+def by_paper(
+    stores: list[ReadersCopyStore], lm: str, metric: str, harm: str, degrees: Sequence[int]
+) -> dict[str, Array]:
     """Returns paper id → its difference at each of *degrees* (percent) of *harm*; a paper needs scores of all."""
     names = [f"human~{harm}-{degree}~judgments" for degree in degrees]
     rows = {name: [] for name in (HUMAN, *names)}
@@ -43,7 +45,7 @@ def by_paper(stores: list[ReadCopy], lm: str, metric: str, harm: str, degrees: S
                     rows[row["candidate_id"]].append(row)
     papers = sorted({row["paper_id"] for row in rows[HUMAN] if row["state"] == "scored"})
     differences = {
-        paper: paper_differences_from_human(
+        paper: compute_differences_from_baseline(
             {name: [row for row in own if row["paper_id"] == paper] for name, own in rows.items()}, names
         )
         for paper in papers
@@ -63,7 +65,7 @@ def compare_resistance(first: Array, second: Array) -> tuple[float, float, float
     return float(resistance(first) - resistance(second)), float(low), float(high)
 
 
-def tables(judges: dict[str, list[ReadCopy]], degrees: Sequence[int]) -> list[list[list[str]]]:
+def tables(judges: dict[str, list[ReadersCopyStore]], degrees: Sequence[int]) -> list[list[list[str]]]:
     """Returns two tables with one row per harm, of the papers that both LMs scored.
 
     The first has both resistances and their difference with its interval, by metric. The second has each LM's change
@@ -120,7 +122,7 @@ if __name__ == "__main__":
     asked.add_argument("--degrees", type=int, nargs="+", default=[10 * degree for degree in DEGREES])
     given = asked.parse_args()
     states = {given.lm: given.state, given.other: given.other_state or given.state}
-    judges = {lm: [ReadCopy(state, edition) for edition in given.editions] for lm, state in states.items()}
+    judges = {lm: [ReadersCopyStore(state, edition) for edition in given.editions] for lm, state in states.items()}
     for table in tables(judges, given.degrees):
         for row in table:
             print(f"| {' | '.join(row)} |".replace("-", "−") if row is not table[0] else f"| {' | '.join(row)} |")

@@ -37,8 +37,8 @@ from gre_bench.pipeline.training import judged_papers
 from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import compute_effect_size
 from gre_bench.store import Store
-from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.synopsis import assw_of, assw_text
+from gre_bench.writing.rules.judgments import write_rule_judgments
+from gre_bench.writing.rules.synopsis import assw_text, extract_assw_sentences
 
 SETS = (("by_rule", "0:60", "none"), ("by_rule", "0:60", "abstract"), ("by_rule", "0:60", "assw"),
         ("by_gpt4o", "900:1000", "none"))  # fmt: skip
@@ -57,7 +57,7 @@ def synopses(files: Path, wanted: frozenset[str]) -> dict[str, dict[str, str]]:
         paper = json.loads(line)
         if paper["paper_id"] in wanted:
             made[paper["paper_id"]] = {"abstract": paper["abstract"]} if paper.get("abstract") else {}
-            lists = assw_of(paper.get("abstract"), paper["text"]) if paper.get("text") else ([], [])
+            lists = extract_assw_sentences(paper.get("abstract"), paper["text"]) if paper.get("text") else ([], [])
             if any(lists):
                 made[paper["paper_id"]]["assw"] = assw_text(*lists)
     return made
@@ -89,7 +89,7 @@ def scored(lm: EvaluationLM, papers: list[tuple[str, tuple[str, ...], str | None
     for place, (paper_id, (first, second, third), synopsis) in enumerate(papers):
         other = papers[(place + len(papers) // 2) % len(papers)][1][1]
         texts = [second, other, None, "\n".join(second.splitlines()[::2])]
-        texts += [judgments_of(synopsis) or None] if synopsis else []
+        texts += [write_rule_judgments(synopsis) or None] if synopsis else []
         for y in (first, third):
             totals.append([answer.total for answer in lm.logprob([Prediction(x, synopsis, y) for x in texts])])
             ids.append(paper_id)

@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.known_names import resolve_name
+from gre_bench.core.known_names import require_known_name
 from gre_bench.ranking.rank_statistics import ScoredPairs
 from gre_bench.reports.contrasts import compute_paired_test, load_contrasts, load_score_columns
 from gre_bench.store import Store
@@ -41,7 +41,7 @@ def committees(store: Store, contrasts: Path) -> list[dict[str, Any]]:
         sides["mean of both"] = [(a + b) / 2 for a, b in zip(*list(sides.values()), strict=True)]
         for item in load_contrasts(contrasts).contrasts:
             names = [
-                resolve_name(name, sorted(set(columns[0])), "no scores of candidate")
+                require_known_name(name, sorted(set(columns[0])), "no scores of candidate")
                 for name in (item.first, item.second)
             ]
             row: dict[str, Any] = {"metric": one["metric"], "contrast": item.name}

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gre_bench.core.controls import GENERIC_JUDGMENTS, pick_other_item
+from gre_bench.core.controls import GENERIC_JUDGMENTS, pick_item_half_a_list_away
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.lm.opening import open_lm
@@ -48,7 +48,7 @@ def make_candidates(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     return [
         (
             paper[1],
-            pick_other_item(papers, place)[1],
+            pick_item_half_a_list_away(papers, place)[1],
             source[str(place)],
             drop_every_other_line(paper[1]),
             GENERIC_JUDGMENTS,

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.core.records import HUMAN, Case, edition_of
+from gre_bench.core.records import HUMAN, Case, parse_edition_key
 from gre_bench.core.settings import load
 from gre_bench.lm.opening import open_lm
 from gre_bench.perturbations import planted_flaws, scripted
@@ -40,9 +40,9 @@ from gre_bench.stats.detection import (
     corrected_naming_rate,
     summarise_flaw_scores,
 )
-from gre_bench.store import ReadCopy
+from gre_bench.store import ReadersCopyStore
 from gre_bench.studies.flaws import compute_word_share
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from tests.simulations.finite import score_cases
 
 KINDS = ("none", "plain f", "plain g", "oblique f", "oblique g", "absent", "listing")
@@ -57,13 +57,13 @@ def score_drafts(
     state: Path, edition: str, papers: int, drafts: int, asked: list[str], wordings: int
 ) -> dict[str, Any]:
     """Scores every draft of every paper: metric → array (papers, drafts, kinds, 2 flaws), and each paper's families."""
-    store = ReadCopy(state, edition)
+    store = ReadersCopyStore(state, edition)
     reviews: dict[str, list[str]] = {}
     for review in read_known_reviews(store):
         if review.candidate == HUMAN and review.text:
             reviews.setdefault(review.paper_id, []).append(review.text)
     catalogue, _ = planted_flaws.load_flaws()
-    chosen = load(None, (*edition_of(edition).overrides, "writing.judgments=rule", *asked))
+    chosen = load(None, (*parse_edition_key(edition).overrides, "writing.judgments=rule", *asked))
     trained_on = find_overlap_in_read_copy(chosen, state)
     print(f"registers {trained_on.registers}; left out: {len(trained_on.papers)} learnt papers", file=sys.stderr)
     lm = open_lm(chosen.evaluation_lm)
@@ -94,7 +94,10 @@ def score_drafts(
                 "absent": [chance.choice((wrong := chance.choice(others)).fill_placeholders(wrong.flaw.plain))],
                 "listing": [item.fill_placeholders(item.flaw.plain)[0] for item in (f, g, *others)],
             }  # fmt: skip
-            texts += [judgments_of(scripted.hide_in_weaknesses(lines, named[kind], chance)) for kind in KINDS]
+            texts += [
+                write_rule_judgments(scripted.build_review_with_hidden_flaws(lines, named[kind], chance))
+                for kind in KINDS
+            ]
         descriptions = [item.fill_placeholders(item.flaw.judgments[:wordings]) for item in (f, g)]
         for metric in METRICS:
             if metric == LEXICAL:

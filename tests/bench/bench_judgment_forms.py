@@ -11,7 +11,7 @@ import re
 from collections import Counter
 
 from gre_bench.core.review_text import Section, split_into_sections
-from gre_bench.writing.rules.judgments import WRITER, judgments_of
+from gre_bench.writing.rules.judgments import WRITER, write_rule_judgments
 from tests.bench.bench_rule_judgments import parse_row_range, real_rows
 
 
@@ -77,8 +77,8 @@ def main() -> None:
     for name, form in FORMS.items():
         same = all_lines = 0
         for text in texts:
-            before = Counter(judgments_of(text).splitlines())
-            after = Counter(judgments_of(form(list(split_into_sections(text)))).splitlines())
+            before = Counter(write_rule_judgments(text).splitlines())
+            after = Counter(write_rule_judgments(form(list(split_into_sections(text)))).splitlines())
             same += 2 * (before & after).total()
             all_lines += before.total() + after.total()
         print(f"{name:16} {same / all_lines:.3f} of the lines of both forms are the same")

@@ -19,7 +19,7 @@ from gre_bench.cli.views.study_screens import SCORE_NAMES, format_auc
 from gre_bench.core import settings
 from gre_bench.core.metrics import find_recipe
 from gre_bench.ingest.records.tables import parse_ordered_labels
-from gre_bench.pipeline.importing import import_papers, import_points, import_reviews
+from gre_bench.pipeline.importing import import_labelled_points, import_papers, import_reviews
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
 from gre_bench.studies.points import score_labelled_points
@@ -71,7 +71,7 @@ def main() -> None:
             import_papers(store, progress.run_id, files["papers"])
             import_reviews(store, progress.run_id, files["reviews"], "human")
             orders = parse_ordered_labels((f"relatedness={','.join(RELATED)}",))
-            import_points(store, progress.run_id, files["points"], orders)
+            import_labelled_points(store, progress.run_id, files["points"], orders)
             progress.end("done")
         summary = score_labelled_points(Job(chosen, Path(state)))
     print("| label | points, papers | score | all points | within papers |\n| --- | --- | --- | --- | --- |")

@@ -20,8 +20,8 @@ from typing import Any
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.settings import Settings
 from gre_bench.release import manifest
-from gre_bench.release.public_tables import Additions
-from gre_bench.release.publishing import Publication, Published, publish
+from gre_bench.release.public_tables import ReleaseOnlyTables
+from gre_bench.release.publishing import PublishingResult, ReleaseInputs, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publish_editions import build_provenance
 from gre_bench.store import Store
@@ -31,15 +31,15 @@ Step = tuple[str, float, float]
 """(step of publishing, its start time, the CPU time spent before it)."""
 
 
-def measure_publishing(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
+def measure_publishing(folder: Path, metrics: int) -> tuple[PublishingResult, Cost, list[Step]]:
     """Publishes the edition in *folder*; returns the release, its cost, and its steps."""
-    additions = Additions(
+    additions = ReleaseOnlyTables(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": place}
                  for place, one in enumerate(METRICS.values())],
         shown=[{"signature_id": f"s{place}", "place": place, "lm_id": "none"} for place in range(metrics)],
     )  # fmt: skip
     store = Store(folder, BENCH)
-    publication = Publication(
+    publication = ReleaseInputs(
         store.read_file, additions, lambda licence: False, build_provenance(store, Settings(), [])
     )
     steps: list[Step] = []

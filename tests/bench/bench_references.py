@@ -30,13 +30,13 @@ from scipy import stats as scipy_stats
 from gre_bench.board.family import group_ranked_rows
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.records import HUMAN
-from gre_bench.metrics.scoring import MetricWork
+from gre_bench.metrics.scoring import MetricCases
 from gre_bench.pipeline.planning import load_sample_entries
 from gre_bench.reports.explanations import find_scoring_run
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.intervals import paired_test
 from gre_bench.stats.reference_shares import find_tipping_share, measure_ai_likeness, trim_ai_like_references
-from gre_bench.store import ReadCopy
+from gre_bench.store import ReadersCopyStore
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD
 from gre_bench.studies.references import yield_stand_in_cases
 from gre_bench.tasks import steps
@@ -63,12 +63,12 @@ class BoardScores:
     """
 
     def __init__(self, state: Path, edition: str, metric: str):
-        store = ReadCopy(state, edition)
+        store = ReadersCopyStore(state, edition)
         (signature,) = shown_signatures(store, [metric])
         source, recipe = find_scoring_run(store, signature, HUMAN, state), find_recipe(metric)
         entries = load_sample_entries(store, {}, None, None, source.settings.scoring.synopsis_of)
         cases = list(yield_stand_in_cases(entries, recipe, signature["writer"], signature["form"], everyone=True))
-        work = MetricWork(metric, signature["signature_id"], tuple(case for _, case in cases))
+        work = MetricCases(metric, signature["signature_id"], tuple(case for _, case in cases))
         scored = steps.score_papers("bench", source.job.backends, source.settings.scoring, [work], {})
         gains = {}
         for score in scored.scores:

@@ -21,11 +21,11 @@ from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.opening import open_lm
 from gre_bench.stats.intervals import paired_test
 from gre_bench.stats.pair_tests import smallest_detectable_difference
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from tests.scripted_lms import scores_of
 
 ROWS = 300
-WRITERS = {"rule": judgments_of, "GPT-4o": None}
+WRITERS = {"rule": write_rule_judgments, "GPT-4o": None}
 
 
 def texts(file: Path) -> dict[str, dict[str, dict[int, str]]]:

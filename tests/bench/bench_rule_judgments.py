@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.core.controls import pick_other_item
+from gre_bench.core.controls import pick_item_half_a_list_away
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.writing.rules.judgments import WRITER, judgments_of
+from gre_bench.writing.rules.judgments import WRITER, write_rule_judgments
 from tests.conftest import ROOT, SHARED
 
 FILE = SHARED / "iclr2023" / "human_reviews.parquet"
@@ -136,7 +136,7 @@ def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
     listed = [papers[key] for key in sorted(papers)]
     pairs: list[Prediction] = []
     for place, paper in enumerate(listed):
-        texts = paper[2][x], pick_other_item(listed, place)[2][x]
+        texts = paper[2][x], pick_item_half_a_list_away(listed, place)[2][x]
         for slot in (1, 3):
             if paper[slot][y] and all(texts):
                 pairs += [Prediction(text, None, paper[slot][y]) for text in (*texts, None)]
@@ -154,7 +154,7 @@ def main() -> None:
     rows = real_rows(first, last)
     start = time.perf_counter()
     for row in rows:
-        row["rule"] = judgments_of(row["review"] or "")
+        row["rule"] = write_rule_judgments(row["review"] or "")
         row["judgments"] = row["judgments"] or ""
     spent = time.perf_counter() - start
     print(f"{WRITER} on rows {first}-{last}: {len(rows)} reviews, {1000 * spent / len(rows):.1f} ms each\n")

@@ -16,7 +16,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
 
 from gre_bench.tuning.pairs import Example
-from gre_bench.tuning.trainer import summed_loss, train
+from gre_bench.tuning.trainer import compute_padded_batch_loss, train
 from gre_bench.tuning.tuning_settings import TuningSettings
 
 STEPS, BATCH, VOCABULARY = 12, 9, 4096
@@ -51,7 +51,7 @@ class TokenWeightedTrainer(Trainer):
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         examples = inputs["examples"]
-        return summed_loss(model, examples) / sum(sum(one.weights[1:]) for one in examples)
+        return compute_padded_batch_loss(model, examples) / sum(sum(one.weights[1:]) for one in examples)
 
 
 def train_with_ours(share: bool, folder: Path) -> tuple[float, float | None]:

@@ -31,11 +31,11 @@ from gre_bench.perturbations import edits
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import compute_effect_size
-from gre_bench.writing.rules.judgments import WRITER, judgments_of
+from gre_bench.writing.rules.judgments import WRITER, write_rule_judgments
 from gre_bench.writing.rules.writer import summarise_stances
 from tests.bench.bench_choosing import gain
 
-WRITERS: dict[str, Callable[[str], str]] = {WRITER: judgments_of}
+WRITERS: dict[str, Callable[[str], str]] = {WRITER: write_rule_judgments}
 """Name → writer; add another here to compare it."""
 Reviewed = tuple[PaperTexts, str]
 """(paper with its reviews and abstract, its title)."""

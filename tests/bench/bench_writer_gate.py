@@ -31,7 +31,7 @@ from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.effects import compute_effect_size
 from gre_bench.store import Store
 from gre_bench.writing.rules.extractive import write_extractive_review
-from gre_bench.writing.rules.synopsis import assw_of, assw_text
+from gre_bench.writing.rules.synopsis import assw_text, extract_assw_sentences
 from tests.bench.bench_choosing import gain
 from tests.bench.bench_writer_forms import WRITERS
 
@@ -106,7 +106,7 @@ def copies(
             scores, ids = [], []
             for paper, title, abstract, reviews in papers:
                 text = bodies[paper]
-                synopsis = abstract if kind == "abstract" else assw_text(*assw_of(abstract, text))
+                synopsis = abstract if kind == "abstract" else assw_text(*extract_assw_sentences(abstract, text))
                 body = " ".join(text[len(text) // 4 :].split()[:COPIED])
                 first, second, third = map(write, reviews[:3])
                 if first and second and third:

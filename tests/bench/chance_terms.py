@@ -27,14 +27,14 @@ from typing import Any
 from scipy import stats
 
 from gre_bench.api import open_lm
-from gre_bench.core.metrics import find_recipe, find_specific_signature
+from gre_bench.core.metrics import find_recipe, find_specific_form_signature_id
 from gre_bench.core.records import HUMAN, Prediction
-from gre_bench.pipeline.ranking import text_read_by, words_of
+from gre_bench.pipeline.ranking import build_scored_text_key, index_word_counts
 from gre_bench.reports.contrasts import load_score_columns
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.length import contrast_at_length, estimate_length_slope
-from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.pair_tests import run_candidate_tests
 from gre_bench.store import Store
 from gre_bench.store.queries import BOARD_LENGTHS, LEADERBOARD, PLANNED_SIGNATURES, SignatureRow
 
@@ -141,7 +141,7 @@ def count_significant(
                 own = [key for key in known if key[0] in names]
                 units = [exchanged[key] for key in own] if exchanged else None
                 values, (candidates, papers) = [means[key] for key in own], zip(*own, strict=True)
-                ps = [test.p for test in pair_tests(values, papers, candidates, exchanges=units)]
+                ps = [test.p for test in run_candidate_tests(values, papers, candidates, exchanges=units)]
                 counts[form][term] = sum(p < 0.05 for p in adjust_by_holm(ps))
                 continue
             ps = []
@@ -169,15 +169,15 @@ def rows(
     if lms and not shown:
         raise SystemExit(f"{store.key} has no scores by {', '.join(lms)}")
     for signature in shown or shown_signatures(store, None):
-        if (specific_id := find_specific_signature(signature, planned)) is None:
+        if (specific_id := find_specific_form_signature_id(signature, planned)) is None:
             continue
         names = models_of(store, signature)
         if stance:
             scores, words, judgments = score_one_stance(store, signature, [*names, "human"], stance, lm)
         else:
             scores = read_scores(store, signature, specific_id)
-            lengths = store.read(BOARD_LENGTHS, **text_read_by(signature)._asdict())
-            words = dict(words_of(zip(*(row.values() for row in lengths), strict=True)))
+            lengths = store.read(BOARD_LENGTHS, **build_scored_text_key(signature)._asdict())
+            words = dict(index_word_counts(zip(*(row.values() for row in lengths), strict=True)))
             with store.reading() as connection:
                 judgments = dict(connection.execute(
                     "select review_id, lines from judgments where writer = ?", [signature["writer"]]

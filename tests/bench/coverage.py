@@ -20,7 +20,7 @@ from scipy import stats as scipy_stats
 from gre_bench.stats.auc import compute_auc
 from gre_bench.stats.correlation import compare_correlations, correlate, correlate_within_groups, partial_correlation
 from gre_bench.stats.effects import compute_effect_size, effect_at_length
-from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test, student_test
+from gre_bench.stats.intervals import clustered_test, compute_t_interval_and_p, flat_interval, paired_test
 from gre_bench.stats.length import contrast_at_length, error_by_paper, estimate_length_slope, length_controlled_means
 from gre_bench.stats.ranks import rank_intervals
 
@@ -186,7 +186,9 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
     slope = estimate_length_slope(means.ravel(), tokens.ravel(), np.tile(np.arange(papers), 4), candidates=candidates)
     contrast = contrast_at_length(slope, range(papers), means[0], means[3], tokens[0], tokens[3])
     assert contrast.own is not None
-    low, high, _ = student_test(slope.value, error_by_paper(np.array([*slope.influence.values()])), papers - 1, 0.90)
+    low, high, _ = compute_t_interval_and_p(
+        slope.value, error_by_paper(np.array([*slope.influence.values()])), papers - 1, 0.90
+    )
     return {
         "score at human length, 90%": contains_truth(scores["d"], -0.2),
         "slope of length, 90%": float(low <= 0.5 <= high),

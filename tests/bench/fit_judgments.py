@@ -26,8 +26,8 @@ from scipy import optimize, sparse
 from gre_bench.core.review_text import Kind
 from gre_bench.core.training_registers import PaperTexts, Register, load_named_registers, write_register
 from gre_bench.ingest.records.sampling import build_evaluation_set_register
-from gre_bench.writing.rules.judgments import split_into_claims
-from gre_bench.writing.rules.stances import NONE, SCALE, STANCES, Claim, features
+from gre_bench.writing.rules.judgments import split_into_review_sentences
+from gre_bench.writing.rules.stances import NONE, SCALE, STANCES, ReviewSentence, extract_features
 from tests.bench.bench_rule_judgments import judged, parse_row_range, real_rows, words
 from tests.conftest import ROOT, SHARED
 
@@ -60,7 +60,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_SAME.get(stem, stem) for stem in found)
 
 
-def stances_of(sentences: Sequence[Claim], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
+def stances_of(sentences: Sequence[ReviewSentence], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
     """Returns for each sentence the index of its stance in `STANCES`, or `NONE`."""
     if not sentences or not lines:
         return [NONE] * len(sentences)
@@ -89,19 +89,19 @@ def of_papers(shapes: Sequence[tuple[Kind, int]]) -> tuple[list[set[str]], list[
     texts = table[table["paper_id"].isin(trained_on)]["text"]
     chance, named = random.Random(7), []
 
-    def add(sentences: Sequence[Claim]) -> None:
+    def add(sentences: Sequence[ReviewSentence]) -> None:
         for sentence in sentences:
             kind, count = chance.choice(shapes)
-            named.append(features(replace(sentence, kind=kind), count))
+            named.append(extract_features(replace(sentence, kind=kind), count))
 
     for text in texts:
         if len(text) > FEWEST_CHARACTERS:
             words = text.split()
             start = chance.randrange(max(1, len(words) - 700))
-            sentences = split_into_claims(" ".join(words[start : start + 1200]))
+            sentences = split_into_review_sentences(" ".join(words[start : start + 1200]))
             chance.shuffle(sentences)
             add(sentences)
-    sentences = [sentence for paper in papers for sentence in split_into_claims(paper.abstract or "")]
+    sentences = [sentence for paper in papers for sentence in split_into_review_sentences(paper.abstract or "")]
     chance.shuffle(sentences)
     add(sentences)
     return named, papers
@@ -144,7 +144,7 @@ def main() -> None:
     sets = [build_evaluation_set_register(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
     rows, given = rows_of(first, last, sets)
     start = time.perf_counter()
-    read = [(split_into_claims(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
+    read = [(split_into_review_sentences(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
     counts = Counter(
         stem
         for sentences, lines in read
@@ -153,7 +153,7 @@ def main() -> None:
     )
     rarity = {stem: float(np.log(1 + counts.total() / 20 / number)) for stem, number in counts.items()}
     classes = np.array([one for sentences, lines in read for one in stances_of(sentences, lines, rarity)])
-    named = [features(sentence, len(sentences)) for sentences, _ in read for sentence in sentences]
+    named = [extract_features(sentence, len(sentences)) for sentences, _ in read for sentence in sentences]
     often = Counter(name for names in named for name in names)
     vocabulary = sorted(name for name, number in often.items() if number >= SEEN)
     places = {name: place for place, name in enumerate(vocabulary)}

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee_curve import read_committee_curve
+from gre_bench.board.committee_curve import read_scores_by_committee_size
 from gre_bench.board.words import format_p_value
 from gre_bench.core.metrics import ALPHA, find_recipe
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.release.loading import find_release, load_release
-from gre_bench.reports.contrasts import compare_contrasts, compare_lms
+from gre_bench.reports.contrasts import compare_lms, compute_contrasts_of_file
 from gre_bench.store import INCLUDED_EDITION, Store
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, PLANNED_SIGNATURES, SEPARATION, SignatureRow
 from tests.bench import chance_terms
@@ -29,7 +29,7 @@ RELEASES = {"cache-ngram-3": "r2", "cache-ngram-2": "r1", "gem-smollm2-2": "r1"}
 """Evaluation LM → the release that has its scores."""
 LMS = tuple(lm for lm, release in RELEASES.items() if release == "r1")
 """The two evaluation LMs whose scores one release has."""
-CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
+CONTRASTS = locate_resource("deployments", "contrasts", "iclr2022.toml")
 
 
 def signed(value: float, digits: int = 2) -> str:
@@ -68,7 +68,7 @@ def interval(part: dict[str, Any] | None, value: str = "difference") -> str:
 
 def contrasts(state: Path, lm: str, at_length: bool) -> Iterator[list[str]]:
     """Yields the rows of the contrasts under GEM-S (abstract): differences and their parts, or at equal length."""
-    report = compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)
+    report = compute_contrasts_of_file(state, INCLUDED_EDITION, CONTRASTS)
     heads = ["one slope", "own slopes", "lengths overlap", "p of both"] if at_length else [
         "difference", "p", "detectable", "of it by chance", "above chance"]  # fmt: skip
     yield ["GEM-S (abstract)", *heads]
@@ -88,7 +88,7 @@ def contrasts(state: Path, lm: str, at_length: bool) -> Iterator[list[str]]:
 def questions(state: Path) -> Iterator[list[str]]:
     """Yields the rows of the contrasts under GEM-S (abstract) by each evaluation LM, with the board's p-values."""
     by: dict[str, dict[str, str]] = {}
-    for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
+    for row in compute_contrasts_of_file(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
         if row["metric"] == "gem_s_abstract":
             told = f"{interval(row)}, p {format_p_value(row['p_holm'])}"
             by.setdefault(row["question"], {})[row["evaluation_lm"]] = told
@@ -116,7 +116,7 @@ def facts(store: Store, state: Path, lm: str) -> Iterator[list[str]]:
     pairs = [store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in signatures]
     ids = [row["signature_id"] for row in signatures]
     apart = {row["signature_id"]: row for row in store.read(SEPARATION, signature_ids=ids)}
-    rows = [[row for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]
+    rows = [[row for row in compute_contrasts_of_file(state, INCLUDED_EDITION, CONTRASTS)["contrasts"]
              if row["signature_id"] == signature["signature_id"]] for signature in signatures]  # fmt: skip
     yield ["", *(find_recipe(row["metric"]).title for row in signatures)]
     yield ["scored pairs", *(str(len(each)) for each in pairs)]
@@ -137,7 +137,7 @@ def facts(store: Store, state: Path, lm: str) -> Iterator[list[str]]:
 
 def stability(state: Path, lm: str) -> Iterator[list[str]]:
     """Yields Spearman's correlation of the models' order between two random halves, with its 90% quantiles."""
-    found = [row for row in compare_contrasts(state, INCLUDED_EDITION, CONTRASTS)["stability"]
+    found = [row for row in compute_contrasts_of_file(state, INCLUDED_EDITION, CONTRASTS)["stability"]
              if row["evaluation_lm"] == lm]  # fmt: skip
     yield ["Spearman's ρ between", *(find_recipe(row["metric"]).title for row in found)]
     titles = {"papers": "two halves of the papers", "references": "one reference of each paper and the others"}
@@ -151,7 +151,9 @@ def stability(state: Path, lm: str) -> Iterator[list[str]]:
 def committee(store: Store, lm: str) -> Iterator[list[str]]:
     """Yields the committee's curve under GEM-S (abstract), and which models joined on each half of the papers."""
     signature_id = signatures_of(store, lm)[1]["signature_id"]
-    curve = read_committee_curve(store.read, signature_id, store.read(LEADERBOARD, signature_ids=[signature_id]))
+    curve = read_scores_by_committee_size(
+        store.read, signature_id, store.read(LEADERBOARD, signature_ids=[signature_id])
+    )
     assert curve, f"the release has no committee by {lm}"
     yield ["reviewers", "GEM-S (abstract), together", "chosen on one half", "on the other"]
     for step in curve["steps"]:

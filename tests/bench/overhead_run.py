@@ -54,10 +54,10 @@ def _print_event(event: str, **more: Any) -> None:
 
 def _timed_signing() -> list[float]:
     """Returns a list to which the seconds that a run waits for its first worker are added; the null LM needs none."""
-    from gre_bench.pipeline.runs.workers import Workers
+    from gre_bench.pipeline.runs.workers import ScoringWorkers
 
     taken: list[float] = []
-    sign = Workers._sign_metrics_in_worker
+    sign = ScoringWorkers._sign_metrics_in_worker
 
     def timed(self: Any, *values: Any) -> Any:
         began = time.perf_counter()
@@ -66,7 +66,7 @@ def _timed_signing() -> list[float]:
         finally:
             taken.append(time.perf_counter() - began)
 
-    Workers._sign_metrics_in_worker = timed
+    ScoringWorkers._sign_metrics_in_worker = timed
     return taken
 
 

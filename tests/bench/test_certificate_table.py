@@ -8,8 +8,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from gre_bench.core.records import signature_of
-from gre_bench.pipeline.certificates import SHIPPED, certificate_of, load_shipped_certificates
+from gre_bench.core.records import build_signature_from_row
+from gre_bench.pipeline.certificates import SHIPPED, find_certificate, load_shipped_certificates
 from gre_bench.studies.certificate import draw_certificates
 from tests.bench.bench_certificate import compare_resistance, resistance
 from tests.bench.certificate_table import certificates_of
@@ -30,7 +30,7 @@ def test_a_certificate_that_ships_has_a_record_and_rests_on_papers_that_were_che
     assert f"python -m tests.bench.certificate_table {lm} {edition}" in printed
     for item in certificates_of(lm, edition):
         assert item.registers and "unknown" not in item.registers.values()
-        assert certificate_of(tmp_path, signature_of(item.signature)) == item
+        assert find_certificate(tmp_path, build_signature_from_row(item.signature)) == item
 
 
 def test_the_sentences_that_boards_quote_are_those_of_the_curves():

@@ -24,17 +24,17 @@ from tests.conftest import ROOT, SIXTEEN
 COMMAND = "gre_bench.cli.commands.rank.rank"
 IMPORT, REFRESH = "gre_bench.pipeline.own_reviews.import_candidate", "gre_bench.pipeline.refreshing.refresh"
 TASK = "gre_bench.tasks.score.score_papers"
-START = ("gre_bench.cli.app.main", "gre_bench.cli.commands.groups.TopLevelCommands.main")
+START = ("gre_bench.cli.app.main", "gre_bench.cli.commands.groups.TopLevelGroup.main")
 STEPS = {
     "gre_bench.ingest.records.tables.read_new_reviews": IMPORT,
     "gre_bench.pipeline.importing.store_imported": IMPORT,
     "gre_bench.tasks.write.write_judgments": REFRESH,
-    "gre_bench.metrics.cases.plan_entry_pairs": REFRESH,
+    "gre_bench.metrics.cases.plan_edition_pairs": REFRESH,
     "gre_bench.metrics.scoring.build_predictions": TASK,
     "gre_bench.metrics.scoring.combine_logprobs": TASK,
     "gre_bench.pipeline.pair_scoring.store_scoring_result": REFRESH,
     "gre_bench.store.edition.Store.fill_board": REFRESH,
-    "gre_bench.ranking.rank_statistics.rank_statistics": REFRESH,
+    "gre_bench.ranking.rank_statistics.compute_rank_statistics": REFRESH,
     "gre_bench.reports.board_rows.load_candidate": COMMAND,
     "gre_bench.cli.commands.rank.show_ranked": "gre_bench.cli.commands.rank.show_ranked",
 }

@@ -34,11 +34,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gre_bench.api import open_lm
-from gre_bench.core.metrics import find_recipe, find_specific_signature
-from gre_bench.core.records import HUMAN, Prediction, edition_of
+from gre_bench.core.metrics import find_recipe, find_specific_form_signature_id
+from gre_bench.core.records import HUMAN, Prediction, parse_edition_key
 from gre_bench.core.training_registers import PaperTexts, load_named_registers
-from gre_bench.lm.protocol import predict_checked
-from gre_bench.stats.intervals import clustered_error, paired_test, student_test
+from gre_bench.lm.protocol import compute_checked_span_logprobs
+from gre_bench.stats.intervals import clustered_error, compute_t_interval_and_p, paired_test
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import PLANNED_SIGNATURES
 from tests.bench.ai_like import Wording, human_reviews, interval, share, show, sides
@@ -77,7 +77,7 @@ class YearEdition(NamedTuple):
 
 def read(state: Path, key: str) -> YearEdition:
     """Returns the edition *key* of the folder *state*."""
-    store, year = Store(state, key), edition_of(key).year
+    store, year = Store(state, key), parse_edition_key(key).year
     planned = store.read(PLANNED_SIGNATURES)
     pairs: dict[str, list[Pair]] = {}
     signatures = {row["metric"]: row for row in planned}
@@ -94,7 +94,7 @@ def read(state: Path, key: str) -> YearEdition:
         abstracts = dict(rows("select paper_id, abstract from papers where abstract is not null"))
     for metric in METRICS:
         signature = signatures[metric]
-        specific_id = find_specific_signature(signature, planned)
+        specific_id = find_specific_form_signature_id(signature, planned)
         assert specific_id is not None
         pairs[metric] = [
             Pair(year, paper, f"{year} {moved[paper][1]}", (own[paper], reference),
@@ -127,7 +127,7 @@ def per_words(pairs: Sequence[Pair]) -> tuple[float, float]:
 
 def _halved(value: float, values: Sequence[float], units: Sequence[str]) -> tuple[float, float]:
     error, size = clustered_error(values, units)
-    return value, student_test(value, error, size - 1, LEVEL)[1] - value if size > 1 else float("nan")
+    return value, compute_t_interval_and_p(value, error, size - 1, LEVEL)[1] - value if size > 1 else float("nan")
 
 
 def cell(pairs: Sequence[Pair], form: Callable[[Sequence[Pair]], tuple[float, float]], digits: int) -> str:
@@ -220,7 +220,7 @@ def second(known: dict[int, YearEdition], lm: str, kept: Path, papers: int) -> I
                 each, pair = known[year], pairs[place]
                 asked = [Prediction(each.judged[name], each.abstracts[pair.paper], each.judged[pair.reviews[1]])
                          for name in (pair.reviews[0], each.moved[pair.paper])]  # fmt: skip
-                own, other = (span.total for span in predict_checked(opened, asked))
+                own, other = (span.total for span in compute_checked_span_logprobs(opened, asked))
                 scores[year, pair.paper] = own - other
                 with kept.open("a") as stream:
                     stream.write(json.dumps({"year": year, "paper": pair.paper, "above": own - other}) + "\n")
@@ -238,8 +238,8 @@ def main() -> None:
     parser.add_argument("--papers", type=int, default=30)
     parser.add_argument("--years", type=int, nargs="+", help="only these")
     asked = parser.parse_args()
-    known = {edition_of(key).year: read(asked.state, key) for key in sorted(find_editions(asked.state))
-             if not asked.years or edition_of(key).year in asked.years}  # fmt: skip
+    known = {parse_edition_key(key).year: read(asked.state, key) for key in sorted(find_editions(asked.state))
+             if not asked.years or parse_edition_key(key).year in asked.years}  # fmt: skip
     titles = [find_recipe(metric).title for metric in METRICS]
     if asked.second:
         lm, kept = asked.second

@@ -15,14 +15,14 @@ from gre_bench.board.words import (
     FEWEST_PAPERS,
     CandidateOrder,
     choose_headline_signature,
-    format_board_answer,
     format_candidate_note,
     format_headline_warning,
     format_p_value,
     format_row_rank_range,
     format_score,
     format_ties,
-    get_score_at_human_length,
+    get_score_at_human_review_length,
+    summarise_board,
     warn_of_few_papers,
 )
 from gre_bench.ranking.rank_statistics import ScoredPairs
@@ -104,22 +104,22 @@ def ranked(names: str, *more: LeaderboardRow) -> list[LeaderboardRow]:
 )
 def test_the_answer_says_who_leads_and_who_is_not_told_apart(names, steps, sentences):
     rows = ranked(names)
-    assert format_board_answer(rows, [lm_order("lm", rows, steps)]) == sentences
+    assert summarise_board(rows, [lm_order("lm", rows, steps)]) == sentences
 
 
 def test_a_model_leads_only_if_all_evaluation_lms_say_so():
     rows = ranked("abc")
     both = [lm_order(lm, rows, every("abc")) for lm in ("one", "two")]
-    assert format_board_answer(rows, both).startswith("a leads by one and two, ahead of b (p <0.001)")
+    assert summarise_board(rows, both).startswith("a leads by one and two, ahead of b (p <0.001)")
     level = lm_order("two", rows, every("abc") | {("a", "b"): 0.0})
-    assert format_board_answer(rows, [both[0], level]).startswith(
+    assert summarise_board(rows, [both[0], level]).startswith(
         "No model leads: by one, a is ahead of all others; by two, a is not surely ahead of b. By one, "[:85]
     )
     other = lm_order("two", ranked("bac"), {(b, a): -step for (a, b), step in every("abc").items()} | every("bac"))
-    assert "by one, a is ahead of all others; by two, b is ahead of all others" in format_board_answer(
+    assert "by one, a is ahead of all others; by two, b is ahead of all others" in summarise_board(
         rows, [both[0], other]
     )
-    assert format_board_answer(rows, [both[0], lm_order("two", rows, {})]).startswith(
+    assert summarise_board(rows, [both[0], lm_order("two", rows, {})]).startswith(
         "No model leads: by one, a is ahead of all others; by two, no two of 3 models differ significantly."
     )
 
@@ -130,7 +130,7 @@ def test_a_mean_that_stands_on_few_papers_makes_no_leader():
     tests = ScoredPairs(["a"] * papers + ["b"] * papers, [f"p{k}" for k in range(papers)] * 2, ["r"] * papers * 2,
                   [*few, *([0.0] * papers)]).tests()  # fmt: skip
     assert tests[0].p_holm < 0.01 and tests[0].difference > 0 and not tests[0].surely_ahead
-    said = format_board_answer(rows, [CandidateOrder("lm", rows, HolmFamily(tuple(tests), {}, {}, {}))])
+    said = summarise_board(rows, [CandidateOrder("lm", rows, HolmFamily(tuple(tests), {}, {}, {}))])
     assert said == "No model leads: a is not surely ahead of b."
 
 
@@ -138,16 +138,16 @@ def test_human_has_a_sentence_of_its_own_with_its_wording_and_never_leads():
     human = row("human", 3, kind="human", note="a paraphrase")
     rows = [*ranked("ab"), human]
     one = lm_order("one", rows, {("a", "human"): -2.0, ("b", "human"): 2.0})
-    said = format_board_answer(rows, [one])
+    said = summarise_board(rows, [one])
     assert "The human baseline (a paraphrase) scores significantly above 1 of 2 models and below 1 of 2 models." in said
     two = lm_order("two", rows, {})
-    assert "below 1 of 2 models by one, and differs significantly from none of 2 models by two." in format_board_answer(
+    assert "below 1 of 2 models by one, and differs significantly from none of 2 models by two." in summarise_board(
         rows, [one, two]
     )
     first = [row("human", 1, kind="human"), row("a", 2)]
-    above = format_board_answer(first, [lm_order("one", first, {("human", "a"): 2.0})])
+    above = summarise_board(first, [lm_order("one", first, {("human", "a"): 2.0})])
     assert above == "The human baseline scores above a (p <0.001)."
-    assert format_board_answer(first, [lm_order("one", first, {})]) == (
+    assert summarise_board(first, [lm_order("one", first, {})]) == (
         "The human baseline differs significantly from no model. human and a are not told apart."
     )
 
@@ -157,19 +157,19 @@ def test_the_answer_says_who_is_not_ranked_and_why_but_counts_no_control():
     control = row("generic", None, kind="control", unranked="control")
     rows = ranked("ab")
     told = [lm_order("lm", rows, every("ab"))]
-    assert format_board_answer([*rows, one, control], told).endswith(
+    assert summarise_board([*rows, one, control], told).endswith(
         "scored this. m is not ranked: only 36 of 60 pairs scored."
     )
     seen = [row(f"c{k}", None, unranked=f"contaminated: learnt until 202{k}") for k in range(2)]
-    assert format_board_answer([*rows, one, *seen], told).endswith(
+    assert summarise_board([*rows, one, *seen], told).endswith(
         "3 entries are not ranked: only 36 of 60 pairs scored; contaminated (2)."
     )
 
 
 def test_a_metric_that_is_not_validated_orders_nobody():
     rows = [row("a", 1, validation="unvalidated: fail on ICLR-2020"), row("b", 2, 2, 2)]
-    assert format_board_answer(rows) == "No order: not validated (failed on ICLR-2020)."
-    assert format_board_answer([row("a", 1, validation="unvalidated")]) == "No order: not validated."
+    assert summarise_board(rows) == "No order: not validated (failed on ICLR-2020)."
+    assert summarise_board([row("a", 1, validation="unvalidated")]) == "No order: not validated."
 
 
 @pytest.mark.parametrize(
@@ -184,21 +184,17 @@ def test_a_metric_that_is_not_validated_orders_nobody():
     ],
 )
 def test_an_order_that_nothing_tested_is_none(rows, sentence):
-    assert format_board_answer(rows) == sentence
+    assert summarise_board(rows) == sentence
 
 
 def test_the_words_of_a_leader_stand_beside_those_of_human_reviews():
     rows = [row("lab/a", 1, words=271.6), row("b", 2), row("human", 3, kind="human", words=154.4)]
     steps = {("lab/a", "b"): 2.0, ("lab/a", "human"): 2.0}
-    assert "judgments have 272 words per paper, human's 154." in format_board_answer(
-        rows, [lm_order("lm", rows, steps)]
-    )
+    assert "judgments have 272 words per paper, human's 154." in summarise_board(rows, [lm_order("lm", rows, steps)])
     raw: Any = [{**each, "metric": "gem_raw"} for each in rows]
-    assert "a's reviews have 272 words per paper, human's 154." in format_board_answer(
-        raw, [lm_order("lm", raw, steps)]
-    )
+    assert "a's reviews have 272 words per paper, human's 154." in summarise_board(raw, [lm_order("lm", raw, steps)])
     gone: Any = [{**each, "metric": "gone"} for each in rows]
-    assert "words" not in format_board_answer(gone, [lm_order("lm", gone, steps)])
+    assert "words" not in summarise_board(gone, [lm_order("lm", gone, steps)])
 
 
 def test_a_tie_names_both_neighbours_and_promises_nothing_of_more_papers():
@@ -230,7 +226,7 @@ def test_no_number_is_minus_nought():
 
 def test_groups_have_answers_of_their_own():
     rows = ranked("ab", row("c", 1, group_name="g"))
-    assert format_board_answer(rows, [lm_order("lm", rows, every("abc"))]).startswith("a leads, ahead of b")
+    assert summarise_board(rows, [lm_order("lm", rows, every("abc"))]).startswith("a leads, ahead of b")
 
 
 def test_the_headline_is_the_metric_of_the_settings_or_the_first_which_is_validated():
@@ -283,6 +279,6 @@ def test_a_note_holds_cautions_but_not_that_a_control_says_nothing():
 
 def test_the_score_at_the_human_length_is_none_where_it_would_be_a_guess():
     row: Any = {"at_length": 2.0, "extrapolated": False, "papers": FEWEST_PAPERS}
-    assert get_score_at_human_length(row) == 2.0
+    assert get_score_at_human_review_length(row) == 2.0
     for guess in ({"papers": FEWEST_PAPERS - 1}, {"extrapolated": True}, {"at_length": None}):
-        assert get_score_at_human_length(row | guess) is None
+        assert get_score_at_human_review_length(row | guess) is None

@@ -55,10 +55,12 @@ def test_the_paper_s_three_domains_are_there_with_the_changes_that_each_allows()
     assert set(peers.perturbations) == set(PERTURBATIONS)
     assert peers.generic == load_domain("review-quality").generic == controls.GENERIC_JUDGMENTS
     assert (peers.predict, peers.judgments) == ("predict_judgments", "judgments")
-    assert "random_replacement" in yelp.perturbations and yelp.explain_exclusion("random_replacement") is None
-    assert {"elongation", "abstract_only"} <= set(yelp.left_out) and "no sections" in yelp.explain_exclusion(
-        "elongation"
+    assert (
+        "random_replacement" in yelp.perturbations and yelp.explain_excluded_perturbation("random_replacement") is None
     )
+    assert {"elongation", "abstract_only"} <= set(
+        yelp.left_out
+    ) and "no sections" in yelp.explain_excluded_perturbation("elongation")
 
 
 @pytest.mark.parametrize("domain", SHIPPED, ids=lambda domain: domain.name)
@@ -89,7 +91,7 @@ def test_an_unknown_domain_or_change_is_one_line_with_the_known_ones():
     with one_line("no domain 'papers'; the domains are: peer-review, review-quality, yelp, proposals"):
         load_domain("papers")
     with one_line("no change 'shorten'; the changes are: sentence_deletion, ", kind=SettingsError):
-        load_domain("yelp").explain_exclusion("shorten")
+        load_domain("yelp").explain_excluded_perturbation("shorten")
 
 
 @pytest.mark.parametrize(

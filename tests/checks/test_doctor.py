@@ -21,7 +21,7 @@ import pytest
 from gre_bench.checks import doctor
 from gre_bench.checks.dry_run import estimate_refresh_cost
 from gre_bench.core import settings
-from gre_bench.lm.weights import Accelerator, Torch
+from gre_bench.lm.weights import CudaDevice, InstalledTorch
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.writing.spend_log import SpendLog
@@ -219,8 +219,8 @@ def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
     [
         (None, "evaluation_lm.backend=transformers", "problem torch: not installed; transformers needs it → pip install"),
         (None, "run.workers=2", "ok torch: not installed"),
-        (Torch("2.13.0", None, ()), "evaluation_lm.backend=transformers", "warning gpu: none"),
-        (Torch("2.13.0", "13.0", (Accelerator("H100", 2**36, 2**36),)), "run.workers=2",
+        (InstalledTorch("2.13.0", None, ()), "evaluation_lm.backend=transformers", "warning gpu: none"),
+        (InstalledTorch("2.13.0", "13.0", (CudaDevice("H100", 2**36, 2**36),)), "run.workers=2",
          "ok gpu: H100, 64.0 of 64.0 GiB free"),
     ],
 )  # fmt: skip
@@ -230,7 +230,7 @@ def test_a_gpu_is_missed_where_the_evaluation_lm_needs_one(tmp_path, monkeypatch
 
 
 def test_a_precision_that_the_cpu_emulates_is_named_with_the_other_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("gre_bench.lm.weights.describe_installed_torch", lambda: Torch("2.13.0", None, ()))
+    monkeypatch.setattr("gre_bench.lm.weights.describe_installed_torch", lambda: InstalledTorch("2.13.0", None, ()))
     monkeypatch.setattr("gre_bench.lm.weights.measure_dtype_slowdown", lambda dtype: {"bfloat16": 68.0}[dtype])
     backend = "evaluation_lm.backend=gem-smollm2"
     said = lines(doctor.check_gpu, chosen(backend), tmp_path)[-1]

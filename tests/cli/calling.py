@@ -45,7 +45,7 @@ def _ended(arguments: tuple[object, ...]) -> tuple[Result, tuple[int, str] | Non
     """How it ended; exit code and line of an expected failure."""
     done = CliRunner().invoke(app.app, [*map(str, arguments)])
     if isinstance(done.exception, GreBenchError):
-        return done, (app.exit_code(done.exception), str(done.exception))
+        return done, (app.choose_error_exit_code(done.exception), str(done.exception))
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done, None

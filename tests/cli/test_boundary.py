@@ -17,7 +17,7 @@ from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import replace_control_characters
-from gre_bench.core.urls import base_url, redact_accounts
+from gre_bench.core.urls import normalise_base_url, redact_url_credentials
 from tests.cli.calling import ended
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO as GIVEN
@@ -69,12 +69,12 @@ def test_an_address_with_an_account_is_refused_and_neither_shown_nor_stored(call
 def test_an_address_is_plain_or_refused_without_being_repeated(scheme, rest):
     for url in (f"{scheme}://{rest}", f"http://{rest}", f"https://me:{SECRET}@{rest}"):
         try:
-            found = base_url(url)
+            found = normalise_base_url(url)
         except ValueError as error:
             assert SECRET not in str(error)
         else:
             assert "@" not in found.split("/")[2] and found.isascii() and found.isprintable()
-        assert SECRET not in redact_accounts(f"asked https://me:{SECRET}@h/x and http://h")
+        assert SECRET not in redact_url_credentials(f"asked https://me:{SECRET}@h/x and http://h")
 
 
 COMMANDS = [("import", "papers", None, "--edition", "X-2025", "--new"), ("import", "reviews", None, "--edition", "X-2025", "--new", "--human"),

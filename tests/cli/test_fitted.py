@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gre_bench.cli.views.fitted import Column, print_columns, shorten_name
+from gre_bench.cli.views.fitted import FittedColumn, print_fitted_table, shorten_name
 
 NUMBERS = ["+27.92 ±8.06", "-2.62 ±1.03", "+1144.30 ±118.18"]
 NOTES = ["baseline", "only 3 of 600 pairs scored, few judgments by rule-judgments-4 (3, human 13)", ""]
@@ -18,13 +18,13 @@ NAMES = ["human", "anthropic/claude-3-5-sonnet-20240620+reflect5+ensemble5", "�
 
 def printed(width: int, capsys) -> str:
     columns = [
-        Column("rank", ["1", "–", "12="]),
-        Column("candidate", NAMES, kind="name"),
-        Column("nats", NUMBERS),
-        Column("pairs", ["600/600", "3/600", "12/12"], order=1),
-        Column("note", NOTES, kind="note"),
+        FittedColumn("rank", ["1", "–", "12="]),
+        FittedColumn("candidate", NAMES, kind="name"),
+        FittedColumn("nats", NUMBERS),
+        FittedColumn("pairs", ["600/600", "3/600", "12/12"], order=1),
+        FittedColumn("note", NOTES, kind="note"),
     ]
-    print_columns("EDITION-2026 · gem", columns, ["", "dim", ""], width)
+    print_fitted_table("EDITION-2026 · gem", columns, ["", "dim", ""], width)
     return capsys.readouterr().out
 
 
@@ -52,17 +52,23 @@ def test_a_column_that_is_left_out_for_width_is_named_below_the_table(capsys):
 
 
 def test_a_column_without_any_cell_is_left_out(capsys):
-    print_columns("", [Column("candidate", ["a"], kind="name"), Column("above chance", [""], 1)], [""], 80)
+    print_fitted_table(
+        "", [FittedColumn("candidate", ["a"], kind="name"), FittedColumn("above chance", [""], 1)], [""], 80
+    )
     told = capsys.readouterr().out
     assert "above" not in told and "left out" not in told
 
 
 def test_names_that_would_look_alike_are_wrapped_and_not_shortened(capsys):
     names = [f"openai/gpt-4o-2024-05-13{more}+reflect5+ensemble5" for more in ("", "+fewshot1")]
-    print_columns("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 26)
+    print_fitted_table(
+        "", [FittedColumn("candidate", names, kind="name"), FittedColumn("nats", ["+1.00", "+2.00"])], ["", ""], 26
+    )
     told = capsys.readouterr().out
     assert "…" not in told and "".join(told.split()).count("fewshot1") == 1
-    print_columns("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 120)
+    print_fitted_table(
+        "", [FittedColumn("candidate", names, kind="name"), FittedColumn("nats", ["+1.00", "+2.00"])], ["", ""], 120
+    )
     assert all(name in capsys.readouterr().out for name in names[:1])
 
 

@@ -63,7 +63,7 @@ def told(store: Store, statement: str) -> str:
     except GreBenchError as error:
         assert SECRET not in str(error) and "root:" not in str(error)
         assert str(error).isprintable() or "\x1b" in statement, error
-        return f"{app.exit_code(error)} {error}"
+        return f"{app.choose_error_exit_code(error)} {error}"
     assert SECRET not in repr(rows) and "root:x" not in repr(rows) and SECRET not in repr(names)
     return f"0 {len(rows)} rows"
 

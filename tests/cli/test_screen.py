@@ -63,7 +63,7 @@ def test_reasons_name_metrics_that_lack_the_same_pairs_in_one_line_and_a_specifi
     row = {"pairs": 3, "state": "failed", "reason": "no_judgments", "example": None}
     rows = [row | {"metric": metric} for metric in ("gem", "gem_specific", "gem_s_abstract")]
     rows.append({"metric": "gem_raw", "pairs": 1, "state": "excluded", "reason": "no_reference", "example": "p1"})
-    screen.show_reasons(rows)
+    screen.show_missing_score_reasons(rows)
     assert capsys.readouterr().out.splitlines() == [
         "gem, gem_s_abstract: 3 failed each, no_judgments",
         "gem_raw: 1 excluded, no_reference: p1",

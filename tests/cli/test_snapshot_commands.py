@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from gre_bench.checks.plan_ahead import plan_ahead
+from gre_bench.checks.plan_ahead import plan_fetch_and_refresh
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.ingest.openreview import fetching, transport
@@ -142,21 +142,21 @@ def test_every_mistake_is_one_line(call, arguments, says):
 def test_a_plan_counts_what_the_limits_known_now_take(tmp_path):
     # The guesses of the real service: 36 PDFs an hour.
     chosen = settings(None, edition="ICLR 2020", papers=300)
-    found = plan_ahead(chosen, tmp_path)
+    found = plan_fetch_and_refresh(chosen, tmp_path)
     assert found["fetch"]["requests"] == {"login": 1, "notes": 2402, "edits": 1500, "pdf": 300}
     assert found["fetch"]["limits"]["pdf"] == "36 of 36 in 3600 s (guess)"
     assert not list(tmp_path.iterdir()), "a plan writes nothing"
     pages = settings(None, "fetch.page=1000", "fetch.histories=false", edition="ICLR 2020", papers=300)
-    assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] == pytest.approx(8 * 3600, rel=0.01)
+    assert plan_fetch_and_refresh(pages, tmp_path)["fetch"]["seconds"] == pytest.approx(8 * 3600, rel=0.01)
     learnt = {"ratelimit-limit": "300", "ratelimit-remaining": "300", "ratelimit-reset": "60"}
     RequestBudget(locate_budget_file(tmp_path)).record_stated_limits("api.openreview.net pdf", 200, learnt)
-    assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] < 60
+    assert plan_fetch_and_refresh(pages, tmp_path)["fetch"]["seconds"] < 60
 
 
 def test_a_plan_after_the_listing_is_exact(tmp_path):
     with served(limits={"attachment": Limit(1, 600.0)}) as paused:
         fetched(paused.v2, tmp_path, "fetch.when_paused=exit")
-        found = plan_ahead(settings(paused.v2), tmp_path)
+        found = plan_fetch_and_refresh(settings(paused.v2), tmp_path)
     assert found["fetch"]["requests"] == {"login": 1, "attachment": 3} and found["fetch"]["pdfs"] == 11
     there = {"submissions_listed": 16, "versions": 0, "pdfs": 5, "sampled": 0}
     assert there.items() <= found["already_there"].items() and found["already_there"].keys() - there == {"snapshots"}
@@ -171,7 +171,7 @@ def test_a_plan_tells_tokens_and_money_of_each_model_and_makes_no_price_up(tmp_p
         None, f"writing.models={path}", 'writing.candidates=["m", "extractive-full"]', "writing.judgments=m",
         papers=300, edition="ICLR 2020",
     )  # fmt: skip
-    found = plan_ahead(chosen, tmp_path)
+    found = plan_fetch_and_refresh(chosen, tmp_path)
     reviews, judgments = found["writing"]
     assert (reviews["texts"], reviews["prompt_tokens"], reviews["reply_tokens"]) == (300, 300 * 12_500, 300 * 900)
     assert reviews["usd"] == pytest.approx((300 * 12_500 * 2 + 300 * 900 * 10) / 1e6)
@@ -179,24 +179,24 @@ def test_a_plan_tells_tokens_and_money_of_each_model_and_makes_no_price_up(tmp_p
     assert found["usd"] == pytest.approx(reviews["usd"] + judgments["usd"], abs=0.01)
     assert found["over_budget"] == []
     bounded = chosen.model_copy(update={"budget": BudgetSettings(requests=1799, models={"m": {"usd": 1}})})
-    over = [line.partition(" would")[0] for line in plan_ahead(bounded, tmp_path)["over_budget"]]
+    over = [line.partition(" would")[0] for line in plan_fetch_and_refresh(bounded, tmp_path)["over_budget"]]
     assert over == ["budget.requests", "budget.models.m.usd"]
-    free = plan_ahead(settings(None, "writing.judgments=rule", edition="ICLR 2020"), tmp_path)
+    free = plan_fetch_and_refresh(settings(None, "writing.judgments=rule", edition="ICLR 2020"), tmp_path)
     assert (free["writing"], free["usd"]) == ([], 0)
     path.write_text(entry)
-    found = plan_ahead(chosen, tmp_path)
+    found = plan_fetch_and_refresh(chosen, tmp_path)
     assert found["usd"] is None and found["writing"][0]["usd"] is None
     with pytest.raises(SettingsError, match="no model 'x'"):
-        plan_ahead(settings(None, "writing.judgments=x", edition="ICLR 2020"), tmp_path)
+        plan_fetch_and_refresh(settings(None, "writing.judgments=x", edition="ICLR 2020"), tmp_path)
 
 
 def test_gpu_hours_come_from_a_pace_that_was_measured(tmp_path):
     rates = tmp_path / "rates.json"
     rates.write_text(json.dumps({"methods": {"trie": {"pairs_per_s": 2.0}}}))
     chosen = settings(None, "scoring.metrics=['gem', 'gem_raw']", papers=300, edition="ICLR 2020")
-    found = plan_ahead(chosen, tmp_path, rates)["scoring"]
+    found = plan_fetch_and_refresh(chosen, tmp_path, rates)["scoring"]
     assert (found["pairs"], found["gpu_hours"]) == (300 * 3 * 2 * 4, pytest.approx(1.0))
-    assert plan_ahead(chosen, tmp_path)["scoring"]["gpu_hours"] is None
+    assert plan_fetch_and_refresh(chosen, tmp_path)["scoring"]["gpu_hours"] is None
     models = len(chosen.writing.candidates)
     assert found["references"] == 300 * (models * (models - 1) + 3 * 2), "models on models, three people on each other"
     for text, why in (("{}", "pairs_per_s of trie"), ("no json", "pairs_per_s of trie"), (None, "cannot be read")):
@@ -205,4 +205,4 @@ def test_gpu_hours_come_from_a_pace_that_was_measured(tmp_path):
         else:
             rates.unlink()
         with pytest.raises(SettingsError, match=why):
-            plan_ahead(chosen, tmp_path, rates)
+            plan_fetch_and_refresh(chosen, tmp_path, rates)

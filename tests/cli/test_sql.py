@@ -160,7 +160,7 @@ CONFINED = """
 import sys, os, socket
 sys.path.insert(0, sys.argv[1])
 import sandbox
-sandbox.restrict_access(sys.argv[2])
+sandbox.confine_process_to_folder(sys.argv[2])
 open(os.path.join(sys.argv[2], "inside"), "w").close()
 for act in (lambda: open(sys.argv[3]), lambda: open(sys.argv[3], "r+"), lambda: open(sys.argv[3] + ".new", "w"),
             lambda: os.truncate(sys.argv[3], 0), lambda: os.unlink(sys.argv[3]), lambda: os.mkdir(sys.argv[3] + ".d"),
@@ -202,7 +202,7 @@ sys.path.insert(0, sys.argv[1])
 import duckdb, sandbox
 asked = {"folder": sys.argv[2], "file": sys.argv[2] + "/read.duckdb", "spill": 10**8, "memory": 10**9, "threads": 2}
 if sys.argv[4] == "confined":
-    sandbox.restrict_access(asked["folder"])
+    sandbox.confine_process_to_folder(asked["folder"])
 run = sandbox.open_private_copy(asked)
 for file in ("read.duckdb", "read.duckdb.wal", "new.csv"):
     try:

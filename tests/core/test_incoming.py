@@ -14,14 +14,14 @@ from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import (
     DEPTH,
-    check_depth,
+    check_json_depth,
     compute_value_count_bound,
     iterate_lines,
     list_regular_files,
     read_bytes,
     use_file_limits,
 )
-from gre_bench.ingest.records.cells import Imported
+from gre_bench.ingest.records.cells import ImportResult
 from gre_bench.ingest.records.row_files import read_rows
 
 JSON = st.recursive(
@@ -48,10 +48,10 @@ def test_json_is_too_deep_exactly_if_its_brackets_outside_quotes_are(value, leve
     text = json.dumps(value)
     text = ("[" * levels + text + "]" * levels) if kind == "[" else ('{"[": ' * levels + text + "}" * levels)
     if depth(value) + levels <= DEPTH:
-        check_depth(text.encode())
+        check_json_depth(text.encode())
     else:
         with pytest.raises(ValueError, match="more than 100 levels"):
-            check_depth(text.encode())
+            check_json_depth(text.encode())
 
 
 @given(value=JSON)
@@ -82,7 +82,7 @@ def test_a_file_beyond_a_setting_is_refused_in_a_line_that_names_the_setting(mem
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/null", "folder", "pipe.csv"])
-@pytest.mark.parametrize("read", [read_bytes, lambda path: read_rows(path, Imported())])
+@pytest.mark.parametrize("read", [read_bytes, lambda path: read_rows(path, ImportResult())])
 def test_what_is_no_regular_file_is_never_read(name, read, tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe.csv")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.training_registers import (
     FILE,
     INCLUDED,
@@ -104,7 +104,7 @@ def test_a_register_that_cannot_be_trusted_is_unknown_and_never_clean(folder, fi
 
 
 def test_every_included_evaluation_lm_and_the_writer_by_rule_have_a_register():
-    folders = {path.name for path in resource("data", "evaluation_lm").iterdir() if path.is_dir()}
+    folders = {path.name for path in locate_resource("data", "evaluation_lm").iterdir() if path.is_dir()}
     assert set(INCLUDED) == {*folders, WRITER}
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gre_bench.catalogs.models import load as load_models
-from gre_bench.core.resources import find_settings_file, list_settings_names, resource
+from gre_bench.core.resources import find_settings_file, list_settings_names, locate_resource
 from gre_bench.core.settings import load
 from gre_bench.ranking import published_boards
 from gre_bench.studies.examiners.inputs import load_study
 from tests.conftest import ROOT
 
-FILES = {path.stem: path for path in sorted(resource("deployments", "papers").glob("*.toml"))}
+FILES = {path.stem: path for path in sorted(locate_resource("deployments", "papers").glob("*.toml"))}
 HEADS = {name: path.read_text(encoding="utf-8") for name, path in FILES.items()}
 
 

@@ -14,9 +14,9 @@ from gre_bench.core.errors import ReplyError
 from gre_bench.core.replies import (
     ASSW_PARTS,
     REVIEW_PARTS,
+    ends_in_loop,
     extract_tags,
     parse_assw,
-    repeats_itself,
     require_judgments,
     without_thinking,
 )
@@ -204,7 +204,7 @@ SAID = "The reviewer appreciates the rule for warmup.\n"
     ],
 )
 def test_a_reply_that_ends_in_a_loop_is_told(text, loops):
-    assert repeats_itself(text) is loops
+    assert ends_in_loop(text) is loops
 
 
 def by_every_period(text: str) -> bool:
@@ -223,7 +223,7 @@ def by_every_period(text: str) -> bool:
 )
 def test_a_loop_is_what_its_definition_says(before, passage, times, after):
     text = before + passage * times + after
-    assert repeats_itself(text) == by_every_period(text)
+    assert ends_in_loop(text) == by_every_period(text)
 
 
 THINKING = ("<think>", "</think>", "a<think>", "<think></think>", "\n<think>", "</think> \t", "<think>\n</think>",
@@ -237,7 +237,7 @@ def test_hostile_replies_take_linear_time(piece):
     text = piece * (1_000_000 // len(piece))
     started = time.process_time()
     without_thinking(text)
-    repeats_itself(text)
+    ends_in_loop(text)
     extract_tags(text, REVIEW_PARTS)
     for read in (require_judgments, parse_assw):
         with contextlib.suppress(ReplyError):

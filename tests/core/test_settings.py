@@ -8,8 +8,8 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import edition_of
-from gre_bench.core.resources import resource
+from gre_bench.core.records import parse_edition_key
+from gre_bench.core.resources import locate_resource
 from tests.one_line import one_line
 
 
@@ -20,8 +20,8 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_shipped_settings_files_are_valid_and_their_paths_exist():
-    runs = set((resource("deployments")).glob("*.toml"))
-    for path in sorted(runs - {resource("deployments", "examiners.toml")}):  # a study's, no run's
+    runs = set((locate_resource("deployments")).glob("*.toml"))
+    for path in sorted(runs - {locate_resource("deployments", "examiners.toml")}):  # a study's, no run's
         loaded = settings.load(path)
         for file in (loaded.sources.papers, loaded.sources.reviews, loaded.board.contrasts):
             assert file is None or file.is_file(), file
@@ -84,13 +84,13 @@ def test_a_missing_file_is_named():
 
 @pytest.mark.parametrize("key", ["ICLR-2025", "ICLR-2025-pilot", "NeurIPS-2021-x.2"])
 def test_an_edition_key_is_read_back_from_its_settings(key):
-    assert settings.load(None, edition_of(key).overrides).edition.edition.key == key
+    assert settings.load(None, parse_edition_key(key).overrides).edition.edition.key == key
 
 
 @pytest.mark.parametrize("key", ["ICLR", "ICLR-25", "-2025", "../x-2025", "ICLR-2025-a/b"])
 def test_a_malformed_edition_key_is_refused(key):
     with pytest.raises(SettingsError, match="VENUE-YEAR"):
-        edition_of(key)
+        parse_edition_key(key)
 
 
 def test_a_recorded_setting_that_another_version_had_is_left_out_and_a_given_one_refused():

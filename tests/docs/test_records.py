@@ -47,7 +47,7 @@ def test_a_record_has_its_day_the_digests_of_its_inputs_and_commands_that_the_pr
 @pytest.fixture(scope="module")
 def compared_once():
     """A release is the same wherever it is loaded: its contrasts, of which several tables are made, come once."""
-    compare, reports = contrasts.compare_contrasts, {}
+    compare, reports = contrasts.compute_contrasts_of_file, {}
 
     def compare_once(state: Path, edition: str, path: Path) -> dict[str, Any]:
         key = (*sorted(folder.name for folder in (state / "releases").glob(f"{edition}-r*")), path)
@@ -56,7 +56,7 @@ def compared_once():
         return deepcopy(reports[key])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contrasts, "compare_contrasts", compare_once)
+        patch.setattr(contrasts, "compute_contrasts_of_file", compare_once)
         yield
 
 

@@ -20,7 +20,7 @@ from inspect_ai.scorer import SampleScore, Score
 
 from gre_bench.core.records import Paper, Sampling
 from gre_bench.evals.review import gem, mean, open_board, review, stderr
-from gre_bench.ingest.records.cells import UNFINISHED, Imported
+from gre_bench.ingest.records.cells import UNFINISHED, ImportResult
 from gre_bench.ingest.records.inspect_logs import read_logs
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.store import Store
@@ -152,7 +152,7 @@ def test_a_retry_of_inspects_own_mends_what_an_error_left(by_rule, tmp_path, mon
     how = {"log_dir": str(logs), "display": "none"}
     (log,) = evaluate(review(EDITION, str(by_rule), limit=3), model=MOCK, **how)
     assert log.status == "error"
-    taken = Imported()
+    taken = ImportResult()
     rows = read_logs(logs, taken)
     assert {one.code for one in taken.refusals} == {UNFINISHED} and len(rows) + len(taken.refusals) == 3
 
@@ -160,7 +160,7 @@ def test_a_retry_of_inspects_own_mends_what_an_error_left(by_rule, tmp_path, mon
     (again,) = eval_retry(log, **how)
     assert again.status == "success", again.error
     assert again.eval.task_id == log.eval.task_id
-    taken = Imported()
+    taken = ImportResult()
     rows = read_logs(logs, taken)
     assert {row["paper_id"] for _, row in rows} == {paper.paper_id for paper in papers} and not taken.refusals
 
@@ -248,10 +248,10 @@ def test_inspect_finds_the_task_by_the_entry_point():
 @pytest.mark.night
 @pytest.mark.pretrained
 def test_smollm2_reviews_through_the_provider_of_hugging_face(by_rule, tmp_path):
-    from gre_bench.core.pretrained import cached_model, find_pretrained_model
+    from gre_bench.core.pretrained import find_cached_model, find_pretrained_model
 
     name = needed("smollm2-135m", "torch", "transformers")
-    folder = cached_model(find_pretrained_model(name)).folder
+    folder = find_cached_model(find_pretrained_model(name)).folder
     (log,) = evaluate(
         review(EDITION, str(by_rule), limit=1),
         model=get_model("hf/smollm2-135m", model_path=str(folder), device="cpu", do_sample=False, memoize=False),

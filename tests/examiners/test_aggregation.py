@@ -18,9 +18,9 @@ from gre_bench.examiners.grading import (
     Token,
     bin_grades,
     bin_scores,
+    compute_logprob_weighted_score,
     compute_score_probabilities,
     grade_by_lm,
-    weigh_by_logprobs,
     weighted,
 )
 from gre_bench.lm.protocol import require_chat_lm
@@ -35,13 +35,13 @@ ITEM = GradingItem("1", "A short source about ferries.", "A summary.")
 ])  # fmt: skip
 def test_logprob_is_the_sum_of_probabilities_times_scores(shares, scores, raw, normalised, mass):
     logs = [math.log(share) for share in shares]
-    assert weigh_by_logprobs(logs, scores, "raw").score == pytest.approx(raw)
-    assert weigh_by_logprobs(logs, scores).score == pytest.approx(normalised)
-    assert weigh_by_logprobs(logs, scores).mass == pytest.approx(mass)
+    assert compute_logprob_weighted_score(logs, scores, "raw").score == pytest.approx(raw)
+    assert compute_logprob_weighted_score(logs, scores).score == pytest.approx(normalised)
+    assert compute_logprob_weighted_score(logs, scores).mass == pytest.approx(mass)
 
 
 def test_scores_too_improbable_for_a_float_still_have_a_mean():
-    found = weigh_by_logprobs([-2000.0, -2000.0 + math.log(3)], (1.0, 5.0))
+    found = compute_logprob_weighted_score([-2000.0, -2000.0 + math.log(3)], (1.0, 5.0))
     assert found.score == pytest.approx(4.0)
     assert found.mass == 0.0
 
@@ -49,15 +49,17 @@ def test_scores_too_improbable_for_a_float_still_have_a_mean():
 @given(st.lists(st.floats(-50, 0), min_size=2, max_size=8), st.floats(-30, 0))
 def test_the_normalised_score_lies_on_the_scale_and_forgets_a_common_factor(logs, shift):
     values = list(range(1, len(logs) + 1))
-    found = weigh_by_logprobs(logs, values)
+    found = compute_logprob_weighted_score(logs, values)
     assert 1 <= found.score <= len(logs)
-    assert weigh_by_logprobs([log + shift for log in logs], values).score == pytest.approx(found.score, rel=1e-9)
+    assert compute_logprob_weighted_score([log + shift for log in logs], values).score == pytest.approx(
+        found.score, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(("logs", "scores"), [([], []), ([-1.0], [1, 2]), ([math.nan], [1]), ([-math.inf], [1])])
 def test_probabilities_that_cannot_be_are_refused(logs, scores):
     with pytest.raises(ValueError):
-        weigh_by_logprobs(logs, scores)
+        compute_logprob_weighted_score(logs, scores)
 
 
 # -- binning

@@ -125,10 +125,10 @@ TABLE_10 = "Relevance: 3\nExplanation: It captures them.\nAnswer:\nConsistency: 
     # An answer that its own sentence takes back:
     *((answers.parse_yes_or_no, text, "contradiction") for text in (
         "1. Yes, the review is not redundant.", "No, the review is redundant.")),
-    (answers.parse_choice, "one", 0), (answers.parse_choice, "'two'.", 1), (answers.parse_choice, "Output: One", 0),
-    (answers.parse_choice, "Summary two is better", 1), (answers.parse_choice, "2", 1),
-    *((answers.parse_choice, text, "no_choice") for text in ("", "both", "one is better than two", "no one", "the first")),
-    (answers.parse_choice, "Summary one is better than summary two", "ambiguous"),
+    (answers.parse_preferred_text_index, "one", 0), (answers.parse_preferred_text_index, "'two'.", 1), (answers.parse_preferred_text_index, "Output: One", 0),
+    (answers.parse_preferred_text_index, "Summary two is better", 1), (answers.parse_preferred_text_index, "2", 1),
+    *((answers.parse_preferred_text_index, text, "no_choice") for text in ("", "both", "one is better than two", "no one", "the first")),
+    (answers.parse_preferred_text_index, "Summary one is better than summary two", "ambiguous"),
     # An "Answer:" that nobody asked for is counted, but for the first line's.
     (answers.count_hallucinated_answers, TABLE_10, 2), (answers.count_hallucinated_answers, f"Answer:\n{TABLE_10}", 2),
     *((answers.count_hallucinated_answers, text, 0) for text in ("Answer: 4", "The answer: 4", "")),
@@ -159,7 +159,7 @@ def test_a_hostile_reply_is_read_in_linear_time(text):
     for read in (
         lambda: answers.score(text, scales.FIVE),
         lambda: answers.parse_aspect_scores(text, scales.FIVE, DEVELOPMENT),
-        lambda: answers.parse_choice(text),
+        lambda: answers.parse_preferred_text_index(text),
         lambda: answers.parse_yes_or_no(text),
         lambda: answers.extract_rationale(text),
     ):

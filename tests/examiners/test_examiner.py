@@ -10,8 +10,8 @@ from gre_bench.examiners.examiner import (
     GradingItem,
     build_grading_chats,
     digest_prompts,
-    examiner_of,
     find_instruction_faults,
+    parse_examiner,
 )
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.prompts.library import load
@@ -44,7 +44,7 @@ IMPOSSIBLE = [
 @pytest.mark.parametrize(("tree", "line"), IMPOSSIBLE)
 def test_what_no_paper_defines_is_refused_in_one_line(tree, line):
     with pytest.raises(SettingsError) as error:
-        examiner_of(tree, "grid entry 3")
+        parse_examiner(tree, "grid entry 3")
     said = str(error.value)
     assert said.startswith("grid entry 3: ") and line in said and "\n" not in said
 
@@ -70,7 +70,7 @@ def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own(
     trees += [{"template": "rationale", **fine, "demonstration": each} for each in ("reason_worst", "reason_best")]
     trees += [{"template": "human_test", **fine, "filtering": True, "binning": {"bins": 10}}]
     trees = [{**tree, "item": item} for tree in trees for item in ("summary", "review")]
-    examiners = [examiner_of(tree) for tree in trees]
+    examiners = [parse_examiner(tree) for tree in trees]
     assert len({examiner.identity for examiner in examiners}) == len(trees)
     assert len({examiner.name for examiner in examiners}) == len(trees) / 2
 

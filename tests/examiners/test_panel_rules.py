@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import templates as scales
-from gre_bench.examiners.pairwise import TextPair, ask_preferences, list_decided_games, measure_position_bias
+from gre_bench.examiners.pairwise import TextPair, ask_preferences, list_games_from_preferences, measure_position_bias
 from gre_bench.examiners.panel import (
     ExaminerExamResult,
     compute_exam_result,
     compute_exam_weight,
     compute_exam_weights,
+    convert_decision_to_game_score,
     decide_by_weighted_mean,
     measure_answer_agreement,
-    score_game,
     stretch_to_unit_scale,
 )
 from tests.examiners.test_grading import writer
@@ -74,7 +74,11 @@ def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
     given = {"a": [1.0, None, None], "b": [0.0, 0.25, None], "c": [0.0, 0.0, 1.0]}
     one, two, three = decide_by_weighted_mean(given, by)
     assert (one, two, three.code) == (pytest.approx(0.6), 0.25, "no_voice")
-    assert [score_game(one), score_game(two), score_game(three)] == [1.0, 0.0, None]
+    assert [
+        convert_decision_to_game_score(one),
+        convert_decision_to_game_score(two),
+        convert_decision_to_game_score(three),
+    ] == [1.0, 0.0, None]
 
 
 def test_a_panel_that_nobody_qualified_for_is_refused_in_one_line():
@@ -133,5 +137,5 @@ def test_a_choice_that_cannot_be_read_is_missing(tmp_path):
         [found] = ask_preferences(pairs((0.9, 0.1)), writer(server, tmp_path), "review")
         assert server.count == 6
     assert (found.score, found.problem.code) == (None, "unparsable")
-    assert list_decided_games([found]) == []
+    assert list_games_from_preferences([found]) == []
     assert measure_position_bias([found]).unanswered == 1

@@ -85,7 +85,7 @@ def test_well_formed_replies_are_read_in_every_form():
     words = {form.replace("{}", label): value for form in WORDS for label, value in VERDICTS.declared}
     assert len(numbers) + len(choices) + len(words) == 200
     assert {text: read(answers.score, text, FIVE) for text in numbers} == numbers
-    assert {text: read(answers.parse_choice, text) for text in choices} == choices
+    assert {text: read(answers.parse_preferred_text_index, text) for text in choices} == choices
     assert {text: read(answers.score, text, VERDICTS) for text in words} == words
 
 
@@ -267,7 +267,7 @@ def test_no_label_counts_that_the_judge_did_not_give(text, right):
 
 @pytest.mark.parametrize(("text", "right"), OTHER_CHOICES)
 def test_no_text_gets_a_vote_that_the_judge_did_not_give(text, right):
-    assert read(answers.parse_choice, text) in (right, None)
+    assert read(answers.parse_preferred_text_index, text) in (right, None)
 
 
 REDUNDANT = [

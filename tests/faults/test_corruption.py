@@ -17,7 +17,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError, LMError, SourceError, StoreError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.pipeline import pair_scoring, validation_records
 from gre_bench.pipeline.refreshing import refresh as refreshed
@@ -26,7 +26,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.unchanged import find_unchanged_summary
 from gre_bench.release import manifest
 from gre_bench.store import TABLES, Store
-from gre_bench.writing.spend_log import SpendLog, spend_log_of
+from gre_bench.writing.spend_log import SpendLog, open_spend_log
 from tests.faults.commands import assert_one_line, command, sample
 from tests.faults.endpoints import said as answered
 from tests.faults.invariants import assert_undisturbed
@@ -54,7 +54,7 @@ class Pristine:
 
     def go_on(self, state: Path) -> dict[str, Any]:
         """A refresh in this process; its summary."""
-        spend_log_of.cache_clear()
+        open_spend_log.cache_clear()
         return refreshed(Job(self.settings, state, limit=PAPERS))
 
     def copied(self, folder: Path) -> Path:
@@ -349,7 +349,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
 
 @pytest.mark.parametrize("count", [1, pytest.param(30, marks=MANY)])
 def test_damaged_weights_of_the_evaluation_lm_are_refused_or_another_lm(tmp_path, trial, count):
-    shipped = resource("data", "evaluation_lm", "cache-ngram-3")
+    shipped = locate_resource("data", "evaluation_lm", "cache-ngram-3")
     right, random = CacheNgram.load(shipped).identity, Random(13)
     for name in sorted(path.name for path in shipped.iterdir() if path.is_file()):
         for damage in damages((shipped / name).stat().st_size, count, random):

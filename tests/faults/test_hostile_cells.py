@@ -13,10 +13,10 @@ from gre_bench.cli.views.formats import Format, write_rows
 from gre_bench.core import terminal
 from gre_bench.examiners.examiner import GradingItem
 from gre_bench.examiners.grading import Grade
-from gre_bench.examiners.rater_results import ExaminerResult, sample_rationales
+from gre_bench.examiners.rater_results import RaterResult, sample_rationales
 from gre_bench.guidelines.outcomes import ConditionResult
 from gre_bench.guidelines.rmse_tables import RmseCell, RmseRow, Table
-from gre_bench.release.pages.board_page import Board, Entry, format_board_csv
+from gre_bench.release.pages.board_page import Board, BoardEntry, format_board_csv
 from gre_bench.studies import guidelines as of_guidelines
 from gre_bench.studies.examiners import results as of_examiners
 from gre_bench.studies.guidelines import format_rows_as_csv
@@ -37,8 +37,8 @@ def _written(form: Format):
     return text
 
 
-def _graded(cell: str) -> ExaminerResult:
-    return ExaminerResult(cell, cell, "examiner", 1, 0, 0, 1, 0, {cell: 1}, 1, None, None, None, cell, None, 0, 0, 0, None, 1, 0, 0,
+def _graded(cell: str) -> RaterResult:
+    return RaterResult(cell, cell, "examiner", 1, 0, 0, 1, 0, {cell: 1}, 1, None, None, None, cell, None, 0, 0, 0, None, 1, 0, 0,
                           1, 1, None, 0.0)  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def _of_guidelines(cell: str, _: Path) -> str:
 
 CSV = {
     "leaderboard and sql, CSV": _written(Format.csv),
-    "page of a board, CSV": lambda cell, _: format_board_csv(Board(cell, cell, cell, (Entry(cell, cell, -1.5),), signature_id=cell)),
+    "page of a board, CSV": lambda cell, _: format_board_csv(Board(cell, cell, cell, (BoardEntry(cell, cell, -1.5),), signature_id=cell)),
     "studies: grades, outcomes, quality": lambda cell, _: format_rows_as_csv([{cell: cell, "grade": -1.5}, {"reason": cell}]),
     "studies: rationales that people fill in": _rationales,
 }  # fmt: skip

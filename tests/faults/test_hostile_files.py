@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gre_bench.core.errors import LMError
-from gre_bench.core.resources import resource as shipped
+from gre_bench.core.resources import locate_resource as shipped
 from gre_bench.core.training_registers import read_register
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.lm.weights import read_adapter

@@ -15,7 +15,7 @@ import pytest
 
 from gre_bench.core.settings import load
 from gre_bench.ingest.openreview import fetching, transport
-from gre_bench.ingest.openreview.journal import Journal
+from gre_bench.ingest.openreview.journal import FetchJournal
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.snapshot import Snapshot
@@ -94,9 +94,9 @@ def fetch_until(host: str, state: str, commits: int, whole: bool, overrides: tup
     *whole*: right after its line is on disk; otherwise right before, its files being there already.
     """
     os.environ |= LOGIN
-    add, done = Journal._append_entry, 0
+    add, done = FetchJournal._append_entry, 0
 
-    def counted(journal: Journal, entry: dict) -> None:
+    def counted(journal: FetchJournal, entry: dict) -> None:
         nonlocal done
         done += 1
         if done == commits and not whole:
@@ -105,5 +105,5 @@ def fetch_until(host: str, state: str, commits: int, whole: bool, overrides: tup
         if done == commits and whole:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Journal._append_entry = counted
+    FetchJournal._append_entry = counted
     fetched(host, Path(state), *overrides)

@@ -15,7 +15,7 @@ from gre_bench.lm.opening import open_lm
 from gre_bench.metrics.scoring import build_signature
 from gre_bench.pipeline.training_overlap import TrainingOverlap
 from gre_bench.pipeline.validation_records import write_validation_record
-from gre_bench.reports.yearly import YearJob, make_board, year_job
+from gre_bench.reports.yearly import YearJob, make_yearly_board, year_job
 from gre_bench.stats.effects import Verdict
 from gre_bench.writing.rules.writer import RuleTextWriter
 from tests.flows.fetching import LOGIN, QUICK, without_waits
@@ -80,7 +80,7 @@ def job(
 def made(*asked: Any, **more: Any) -> dict[str, Any]:
     """The summary of a board made without the Prefect engine."""
     with without_waits():
-        return make_board(job(*asked, **more))
+        return make_yearly_board(job(*asked, **more))
 
 
 def make_until(host: str, named: str, state: str, stage: str, overrides: tuple[str, ...]) -> None:

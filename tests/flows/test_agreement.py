@@ -11,9 +11,9 @@ from scipy import stats
 
 from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
-from gre_bench.core.resources import resource
-from gre_bench.pipeline.agreeing import correlate_with_grades
-from gre_bench.pipeline.importing import import_graded
+from gre_bench.core.resources import locate_resource
+from gre_bench.pipeline.agreeing import score_and_correlate_with_grades
+from gre_bench.pipeline.importing import import_graded_reviews
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job, record_run
 from gre_bench.store import Store
@@ -22,7 +22,7 @@ from tests.flows.refreshing import demo, query, use
 from tests.scripted_lms import OverlapLM
 
 KEY = "PROPOSALS-2026"
-PROPOSALS = resource("data", "sample_proposals", "proposals.jsonl")
+PROPOSALS = locate_resource("data", "sample_proposals", "proposals.jsonl")
 
 
 @pytest.fixture(autouse=True)
@@ -45,12 +45,12 @@ def asked(*overrides):
 def bring(state):
     store = Store(state, KEY)
     with store.lock("import"), record_run(store, "import", asked(), shown=False) as progress:
-        import_graded(store, progress.run_id, PROPOSALS, "proposals", None, None)
+        import_graded_reviews(store, progress.run_id, PROPOSALS, "proposals", None, None)
         progress.end("done")
 
 
 def run(state, *overrides):
-    return correlate_with_grades(Job(asked(*overrides), state))
+    return score_and_correlate_with_grades(Job(asked(*overrides), state))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import statistics
 import pytest
 from pydantic import ValidationError
 
-from gre_bench.checks.plan_ahead import plan_ahead
+from gre_bench.checks.plan_ahead import plan_fetch_and_refresh
 from gre_bench.cli.views.board_screen import describe_reference_counts
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import EditionSettings
@@ -92,7 +92,7 @@ def test_the_references_a_paper_are_counted_on_the_papers_that_the_metric_reads(
 
 
 def test_a_plan_prices_every_reference(tmp_path):
-    two, every = (plan_ahead(asked(f"edition.references={n}"), tmp_path) for n in ("2", "'all'"))
+    two, every = (plan_fetch_and_refresh(asked(f"edition.references={n}"), tmp_path) for n in ("2", "'all'"))
     assert every["scoring"]["pairs"] > 1.5 * two["scoring"]["pairs"]
     assert "4 human reviews a paper: every one is a reference" in every["assumed"]
     assert not any("reference" in line for line in two["assumed"])
@@ -104,7 +104,7 @@ def test_a_plan_prices_every_reference(tmp_path):
      ({"references": 2, "min_reviews": 4}, 4), ({"references": "all", "min_reviews": 2}, 2)],
 )  # fmt: skip
 def test_a_paper_needs_its_references_and_a_human_candidate(given, fewest):
-    assert EditionSettings(**given).fewest_reviews == fewest
+    assert EditionSettings(**given).effective_min_reviews == fewest
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from gre_bench.pipeline.runs.spending import describe_unanswered_requests
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES
-from gre_bench.writing.spend_log import spend_log_of
+from gre_bench.writing.spend_log import open_spend_log
 from tests.flows.refreshing import (
     EDITION,
     add_papers,
@@ -273,7 +273,7 @@ def test_the_separation_goes_with_its_controls_and_scores_of_different_signature
 
 
 def test_a_run_says_how_many_requests_were_in_flight_when_another_was_killed(tmp_path):
-    store, log = Store(refreshed(tmp_path), EDITION), spend_log_of(tmp_path)
+    store, log = Store(refreshed(tmp_path), EDITION), open_spend_log(tmp_path)
     log.add("sent", "another edition", "model")
     assert describe_unanswered_requests(store) == []
     for _ in range(3):

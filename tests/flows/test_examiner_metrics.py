@@ -11,7 +11,7 @@ import pytest
 from gre_bench.cli.views.study_screens import show_validation
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
@@ -95,7 +95,7 @@ def study(tmp_path):
 
     def write(server, text=STUDY):
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
-        notes = resource("data", "sample", "notes.jsonl")
+        notes = locate_resource("data", "sample", "notes.jsonl")
         papers = {json.loads(line)["forum"] for line in notes.read_text().splitlines()}
         texts = [json.dumps({"paper_id": name, "text": "1 Introduction\n\n" + BODY}) for name in sorted(papers)]
         (tmp_path / "texts.jsonl").write_text("\n".join(texts) + "\n")

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from gre_bench.checks import doctor
-from gre_bench.checks.plan_ahead import plan_ahead
+from gre_bench.checks.plan_ahead import plan_fetch_and_refresh
 from gre_bench.core import settings, training_registers
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.training_registers import PaperTexts, read_register, write_register
 from gre_bench.pipeline import training, validation_records
-from gre_bench.pipeline.agreeing import correlate_with_grades
+from gre_bench.pipeline.agreeing import score_and_correlate_with_grades
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.training import TrainingJob, tune
+from gre_bench.pipeline.training import TrainingJob, train_and_score_cache_ngram
 from gre_bench.pipeline.validating import validate
 from gre_bench.studies.symmetry import check_symmetry
 from tests.cli.calling import shown
@@ -29,7 +29,7 @@ from tests.flows.test_agreement import KEY, bring
 from tests.flows.test_agreement import asked as graded_settings
 
 NOTES = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
-SOURCES = resource("data", "evaluation_lm", "cache-ngram-3")
+SOURCES = locate_resource("data", "evaluation_lm", "cache-ngram-3")
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_dry_run_board_and_validation_say_which_papers_were_learnt_by_id_or_by_t
     assert said["left_out"] == 2 and "2 learnt papers left out" in said["detail"]
     assert said["registers"] == {
         "cache-ngram": read_register(folder, "it").digest,
-        "rule-judgments-4": read_register(resource("data", "judgments"), "it").digest,
+        "rule-judgments-4": read_register(locate_resource("data", "judgments"), "it").digest,
     }
     status = query(state, "select status, learnt, papers from exposures where role = 'evaluation_lm'")
     assert status == [("contaminated", 2, 16)]
@@ -95,7 +95,7 @@ def test_an_agreement_leaves_out_the_papers_that_were_learnt_by_id_or_by_a_grade
     rows = query(tmp_path, "select paper_id, any_value(text) from reviews group by 1 order by 1", KEY)
     folder = lm(PaperTexts(rows[0][0]), PaperTexts("elsewhere", None, (rows[1][1].upper(),)))
     own = graded_settings("evaluation_lm.backend=cache-ngram", f"evaluation_lm.folder={folder}")
-    summary = correlate_with_grades(Job(own, tmp_path))
+    summary = score_and_correlate_with_grades(Job(own, tmp_path))
     assert f"cache-ngram was learnt from 2 of {len(rows)} papers" in summary["notes"]
     left = {row[0] for row in query(tmp_path, "select distinct paper_id from pairs where state = 'scored'", KEY)}
     assert left == {name for name, _ in rows[2:]}
@@ -108,7 +108,7 @@ def test_an_edition_that_was_learnt_as_a_whole_is_refused_by_every_study_of_the_
         with pytest.raises(SourceError, match="cache-ngram was learnt from all 16 papers"):
             study(job)
     with pytest.raises(SourceError, match="no graded reviews"):
-        correlate_with_grades(job)
+        score_and_correlate_with_grades(job)
 
 
 @pytest.mark.parametrize("harm", ["missing", "of other weights"])
@@ -122,7 +122,7 @@ def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(t
     summary = refresh(job)
     said = next(note for note in summary["notes"] if note.startswith("it is unknown what cache-ngram was learnt from"))
     assert query(state, "select status, learnt from exposures where role = 'evaluation_lm'") == [("unknown", None)]
-    assert said in plan_ahead(job.settings, state)["learnt"]
+    assert said in plan_fetch_and_refresh(job.settings, state)["learnt"]
     assert [(item.verdict, item.found) for item in doctor.check_training_overlap(job.settings, state)] == [
         ("warning", said)
     ]
@@ -165,30 +165,30 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     one.write_text(json.dumps({"paper_id": "x", "review": f"  {first['review'].upper()} "}) + "\n")
     two.write_text(json.dumps({"id": "n", "forum": "p33", "content": {"abstract": {"value": "A."}}}) + "\n")
     job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out", never=(one, two))
-    report = tune(job)
+    report = train_and_score_cache_ngram(job)
     assert report["refused"] == {"set.jsonl": 1, "notes.jsonl": 1}
     assert (report["trained_on"], report["chosen_on"]) == (29, 3)
     register = read_register(tmp_path / "out", "out")
     trained_on = register.trained_on(PaperTexts(f"p{paper}") for paper in range(34))
     assert trained_on == {f"p{paper}" for paper in range(1, 33)}
     # The judgments' writer had a part in it, so what that was learnt from counts too.
-    assert read_register(resource("data", "judgments"), "it").entries <= register.entries
+    assert read_register(locate_resource("data", "judgments"), "it").entries <= register.entries
     with pytest.raises(SourceError, match="judgments of 0 papers; training needs at least 2; 1 are in evaluation sets"):
-        tune(replace(job, train=("0:1",), choose=(), out=tmp_path / "none", never=(one,)))
+        train_and_score_cache_ngram(replace(job, train=("0:1",), choose=(), out=tmp_path / "none", never=(one,)))
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"title": "nobody"}\n')
     with pytest.raises(SourceError, match="evaluation set bad.jsonl: row 1 names no paper"):
-        tune(replace(job, choose=(), out=tmp_path / "none", never=(bad,)))
+        train_and_score_cache_ngram(replace(job, choose=(), out=tmp_path / "none", never=(bad,)))
 
 
 def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_path):
     file = judged(tmp_path / "judged.jsonl", "rule-judgments-2")
     job = TrainingJob(judgments=(file,), train=("0:30",), choose=("30:34",), out=tmp_path / "out")
-    report = tune(job)
+    report = train_and_score_cache_ngram(job)
     (said,) = report["unknown"]
     assert said.startswith("it is unknown what rule-judgments-2 was learnt from")
     assert "no learnt_from.txt" in read_register(tmp_path / "out", "out").problem
-    assert tune(job) == report
+    assert train_and_score_cache_ngram(job) == report
     # An adapter whose register is missing, and a model as its makers published it, which needs none.
     papers = training.judged_papers(judged(file, "by-hand"), "0:3", None)
     (tmp_path / "out" / training_registers.FILE).write_text("of an earlier training")
@@ -210,7 +210,7 @@ def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under
 
     monkeypatch.setattr(training.steps, "fine_tune_lm", fine_tune)
     given = {"judgments": (file,), "train": ("0:4",), "papers": papers, "never": (exam,)}
-    job = training.TuningJob(base=tmp_path / "base", out=tmp_path / "out", **given)
+    job = training.FineTuningJob(base=tmp_path / "base", out=tmp_path / "out", **given)
     with pytest.raises(SourceError, match="no training here"):
-        training.tune_lm(job)
+        training.fine_tune_evaluation_lm(job)
     assert seen == ["p0", "p2", "p3"]

@@ -18,7 +18,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 from gre_bench.core.errors import BudgetReached, SettingsError
 from gre_bench.flows import year
 from gre_bench.flows.annual_refresh import annual_refresh
-from gre_bench.pipeline.runs.prefect_engine import summary_of
+from gre_bench.pipeline.runs.prefect_engine import unwrap_flow_summary
 from gre_bench.tasks.release import build_artifact_rows
 from tests.conftest import ROOT
 from tests.flows.making_boards import stand_ins
@@ -103,7 +103,7 @@ def test_a_run_at_its_bound_is_shown_as_paused_and_the_next_one_goes_on(engine, 
     with get_client(sync_client=True) as client:
         before = {run.id for run in client.read_flow_runs()}
         with pytest.raises(BudgetReached, match="paused at budget.hours"):
-            summary_of(annual_refresh(demo("budget.hours=1e-6"), tmp_path, limit=4, strict=True))
+            unwrap_flow_summary(annual_refresh(demo("budget.hours=1e-6"), tmp_path, limit=4, strict=True))
         assert annual_refresh(demo("budget.hours=1"), tmp_path, limit=4, strict=True)["outcome"] == "done"
         states = {run.state.name: run.state for run in client.read_flow_runs() if run.id not in before}
     assert states.keys() == {"Paused", "Completed"}
@@ -120,7 +120,7 @@ def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_pa
             "budget.requests=2",
         )
         with pytest.raises(BudgetReached, match="paused at budget.requests"):
-            summary_of(annual_refresh(demo(*bought), tmp_path / "state", limit=4))
+            unwrap_flow_summary(annual_refresh(demo(*bought), tmp_path / "state", limit=4))
         assert client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)[0].state.name == "Paused"
         deadline = time.monotonic() + 60
         shown = None

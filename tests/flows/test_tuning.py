@@ -17,11 +17,11 @@ pytest.importorskip("torch", reason="tuning needs the extra `lm`")
 if importlib.util.find_spec("peft") is None:  # it takes two seconds to import: only where it is used
     pytest.skip("tuning needs the extra `lm`", allow_module_level=True)
 
-from gre_bench.cli.views.bar import read_last_history_entry
+from gre_bench.cli.views.bar import read_last_training_history_entry
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.pipeline.training import judged_papers
-from gre_bench.tuning.pairs import choose_rivals
+from gre_bench.tuning.pairs import choose_rival_texts
 from gre_bench.tuning.tuning_settings import load
 from tests.cli.calling import call
 from tests.conftest import ROOT
@@ -150,7 +150,8 @@ def test_a_mistake_is_one_line_and_leaves_nothing(tuned, tmp_path: Path, argumen
 def test_with_contrast_a_paper_whose_text_is_known_has_a_passage_of_it_as_a_rival(tuned, place, monkeypatch) -> None:
     asked = []
     monkeypatch.setattr(
-        "gre_bench.tuning.pairs.choose_rivals", lambda papers, *how: asked.append(papers) or choose_rivals(papers, *how)
+        "gre_bench.tuning.pairs.choose_rival_texts",
+        lambda papers, *how: asked.append(papers) or choose_rival_texts(papers, *how),
     )
     clause = (
         "The comparison is unconvincing because the baselines are weak, the evaluation is limited to one small dataset"
@@ -196,10 +197,10 @@ def test_judgments_by_several_writers_must_be_chosen_from(tmp_path: Path) -> Non
 
 
 def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -> None:
-    assert read_last_history_entry(tmp_path, 0) is None
+    assert read_last_training_history_entry(tmp_path, 0) is None
     (tmp_path / "history.jsonl").write_text('{"step": 1}\n{"step": 2}\n{"st')
-    assert read_last_history_entry(tmp_path, 0) == {"step": 2}
-    assert read_last_history_entry(tmp_path, time.time() + 60) is None
+    assert read_last_training_history_entry(tmp_path, 0) == {"step": 2}
+    assert read_last_training_history_entry(tmp_path, time.time() + 60) is None
 
 
 def tuning(place: Path, folder: Path) -> list[str]:

@@ -11,8 +11,8 @@ import gre_bench.pipeline.validating
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import find_recipe
-from gre_bench.core.records import Candidate, Paper, Signature, signature_of
-from gre_bench.metrics.cases import Entry, MissingText, Response, plan_entry_pairs
+from gre_bench.core.records import Candidate, Paper, Signature, build_signature_from_row
+from gre_bench.metrics.cases import MissingText, ReviewWithJudgments, SampledPaper, plan_edition_pairs
 from gre_bench.perturbations.by_name import PERTURBATIONS
 from gre_bench.pipeline.perturbed_reviews import add_perturbed_judgments
 from gre_bench.pipeline.refreshing import refresh
@@ -185,7 +185,7 @@ def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(o
     summary = once_validated[1]
     signature_id = summary["verdicts"][0]["signature_id"]
     rows = Store(validated, EDITION).read(CURRENT_SIGNATURES)
-    signed = signature_of(next(row for row in rows if row["signature_id"] == signature_id))
+    signed = build_signature_from_row(next(row for row in rows if row["signature_id"] == signature_id))
     made = find_validation_record(validated, signed)
     assert made.signature["metric"] == "gem"
     assert made.changes["sentence_deletion"] == cells(summary)["gem", "sentence_deletion"]["verdict"]
@@ -265,16 +265,20 @@ def test_a_pilot_after_a_whole_validation_tells_of_its_papers_alone_and_leaves_t
 def test_what_waits_for_the_judgments_it_changes_waits_and_is_not_excluded_by_rule(tmp_path):
     texts = {"w": "The reviewer suggests an ablation.\nThe reviewer questions the seeds."}
     late = {"judgments": MissingText("timed_out", waiting=True)}
-    humans = [Response("h0", "A.", {}, late), Response("h1", "B.", texts), Response("h2", "C.", {})]
+    humans = [
+        ReviewWithJudgments("h0", "A.", {}, late),
+        ReviewWithJudgments("h1", "B.", texts),
+        ReviewWithJudgments("h2", "C.", {}),
+    ]
     entries = [
-        Entry(Paper(f"p{place}", "A title", "An abstract."), human, (Response("r", "R.", texts),), {})
+        SampledPaper(Paper(f"p{place}", "A title", "An abstract."), human, (ReviewWithJudgments("r", "R.", texts),), {})
         for place, human in enumerate(humans)
     ]
     job = Job(
         demo("validation.level=judgments"), tmp_path, perturbations={"line_deletion": "human~line_deletion~judgments"}
     )
     candidate = Candidate("human~line_deletion~judgments", "change", change="line_deletion")
-    planned = plan_entry_pairs(add_perturbed_judgments(job, entries, "w"), [candidate], find_recipe("gem"), "w")
+    planned = plan_edition_pairs(add_perturbed_judgments(job, entries, "w"), [candidate], find_recipe("gem"), "w")
     assert [(pair.state, pair.reason) for pair in planned] == [
         ("waiting", "timed_out"), ("due", None), ("failed", "no_judgments"),
     ]  # fmt: skip

@@ -20,7 +20,7 @@ from prefect.utilities.callables import parameter_schema
 
 from gre_bench.api import leaderboard
 from gre_bench.core.errors import LMError, SettingsError, SourceError
-from gre_bench.core.records import signature_of
+from gre_bench.core.records import build_signature_from_row
 from gre_bench.core.rosters import find_roster_file
 from gre_bench.flows import year
 from gre_bench.pipeline import validation_records
@@ -212,7 +212,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
         assert chat.count == asked, "something was bought twice"
     assert summary["outcome"] == "done" and summary["stages"]["score"]["scored_now"] == 0
     (board,) = Store(state, EDITION).read(CURRENT_SIGNATURES)
-    assert find_validation_record(state, signature_of(board), EDITION).edition == EDITION
+    assert find_validation_record(state, build_signature_from_row(board), EDITION).edition == EDITION
     assert (state / "releases" / "SAMPLE-2026-latest" / "index.html").is_file()
     assert compare_years(state, None, None, ["human"])["rows"]
 

@@ -14,7 +14,7 @@ import pytest
 from gre_bench.core.pretrained import cache_folder
 from gre_bench.release.manifest import verify_release
 from gre_bench.reports.history import compare_years
-from gre_bench.reports.yearly import make_board
+from gre_bench.reports.yearly import make_yearly_board
 from tests.flows.fetching import LOGIN, served
 from tests.flows.making_boards import job
 from tests.flows.refreshing import query
@@ -104,7 +104,7 @@ def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_release_an
         pairs = outcomes(state)
         print(pairs)
         assert pairs[name]["scored"] + pairs[name]["failed"] + pairs[name]["excluded"] == pairs["human"]["scored"]
-        again = make_board(job(loopback.v2, str(tmp_path / "roster.toml"), state, "edition.papers=4"))
+        again = make_yearly_board(job(loopback.v2, str(tmp_path / "roster.toml"), state, "edition.papers=4"))
     assert again["stages"]["score"]["scored_now"] == 0
     print(f"{time.monotonic() - began:.0f} s in all")
 

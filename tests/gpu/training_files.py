@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from gre_bench.writing.rules.judgments import WRITER, judgments_of
+from gre_bench.writing.rules.judgments import WRITER, write_rule_judgments
 
 
 def write(training: Path, human_reviews: Path, out: Path) -> dict[str, int]:
@@ -38,7 +38,7 @@ def write(training: Path, human_reviews: Path, out: Path) -> dict[str, int]:
     later = set(papers["paper_id"][without])
     reviews = pd.read_parquet(training / "reviews.parquet")
     reviews = reviews[reviews["paper_id"].isin(papers["paper_id"])].copy()
-    reviews["judgments"] = reviews["review"].map(judgments_of)
+    reviews["judgments"] = reviews["review"].map(write_rule_judgments)
     reviews = reviews[reviews["judgments"] != ""]
     order = sorted(
         reviews["paper_id"].unique(), key=lambda name: (name in later, hashlib.sha256(name.encode()).hexdigest())

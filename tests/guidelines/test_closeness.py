@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 from gre_bench.core.records import Problem
 from gre_bench.guidelines.outcomes import (
     average_human_ratings,
-    compare_conditions,
     compare_conditions_by_model,
+    compare_rmse_of_prompt_conditions,
     compute_closeness,
     compute_condition_results,
     compute_rmse_reference,
@@ -26,9 +26,9 @@ from gre_bench.guidelines.outcomes import (
 from gre_bench.guidelines.ratings import (
     ImportedReview,
     Rating,
-    condition_name_of_run,
-    ratings_of_imported_reviews,
-    shorten_names,
+    convert_imported_reviews_to_ratings,
+    derive_condition_name,
+    strip_shared_name_parts,
 )
 
 
@@ -77,14 +77,14 @@ def test_conditions_are_compared_on_the_papers_that_both_rate():
     human = by_paper([5] * 40)
     close, far = by_paper([5, 6] * 20), by_paper([8, 9] * 20)
     del far["p0"]
-    (found,) = compare_conditions({"close": close, "far": far}, human, resamples=500)
+    (found,) = compare_rmse_of_prompt_conditions({"close": close, "far": far}, human, resamples=500)
     assert (found.first, found.second, found.papers) == ("close", "far", 39)
     assert found.rmse.value < -2 and found.rmse.high < 0 and found.p < 1e-10 and found.p_holm == found.p
 
 
 def test_the_same_ratings_differ_by_nothing_and_are_not_tested():
     human, ratings = by_paper([5, 6, 7, 8]), by_paper([4, 6, 8, 8])
-    (found,) = compare_conditions({"a": ratings, "b": dict(ratings)}, human, resamples=200)
+    (found,) = compare_rmse_of_prompt_conditions({"a": ratings, "b": dict(ratings)}, human, resamples=200)
     assert (found.rmse.value, found.rmse.low, found.rmse.high, found.p, found.p_holm) == (0, 0, 0, None, None)
 
 
@@ -92,7 +92,10 @@ def test_differences_change_their_sign_with_their_order_and_holm_counts_all_pair
     random = np.random.default_rng(5)
     human = by_paper(random.integers(3, 9, 60))
     tables = {name: by_paper(random.integers(1, 11, 60)) for name in "abc"}
-    there, back = compare_conditions(tables, human, 500), compare_conditions(dict(reversed(tables.items())), human, 500)
+    there, back = (
+        compare_rmse_of_prompt_conditions(tables, human, 500),
+        compare_rmse_of_prompt_conditions(dict(reversed(tables.items())), human, 500),
+    )
     assert {(item.first, item.second): item.rmse.value for item in there} == pytest.approx(
         {(item.second, item.first): -item.rmse.value for item in back}
     )
@@ -143,7 +146,7 @@ def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for()
     ]  # fmt: skip
     found = {
         rating.paper_id: rating
-        for rating in ratings_of_imported_reviews(reviews, [f"p{place}" for place in range(1, 8)])
+        for rating in convert_imported_reviews_to_ratings(reviews, [f"p{place}" for place in range(1, 8)])
     }
     assert {paper: rating.value for paper, rating in found.items() if rating.value} == {"p1": 6, "p2": 6, "p9": 3}
     problems = {paper: rating.problem for paper, rating in found.items() if rating.problem}
@@ -156,16 +159,16 @@ def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for()
 
 def test_a_rating_that_is_no_finite_number_is_refused():
     reviews = [ImportedReview(rating, "m", "run", rating) for rating in ("nan", "inf", "-inf", "1e400")]
-    assert [rating.value for rating in ratings_of_imported_reviews(reviews, [])] == [None] * 4
+    assert [rating.value for rating in convert_imported_reviews_to_ratings(reviews, [])] == [None] * 4
 
 
 def test_a_run_is_named_without_its_model_and_by_what_it_does_not_share():
-    assert condition_name_of_run("gpt-4o", "gpt-4o_temp_0_1") == "temp_0_1"
-    assert condition_name_of_run("gpt-4o", "gpt-4o") == condition_name_of_run("gpt-4o", "") == "given"
+    assert derive_condition_name("gpt-4o", "gpt-4o_temp_0_1") == "temp_0_1"
+    assert derive_condition_name("gpt-4o", "gpt-4o") == derive_condition_name("gpt-4o", "") == "given"
     names = ["temp_0_1_pages_all", "temp_0_1_reflect_5_pages_all", "temp_0_1_reflect_5_ensemble_5_pages_all"]
-    assert list(shorten_names(names).values()) == ["plain", "reflect_5", "reflect_5_ensemble_5"]
-    assert shorten_names(["a_b"]) == {"a_b": "a_b"}
-    assert shorten_names(["a_a", "a_a_a"]) == {"a_a": "plain", "a_a_a": "a"}
+    assert list(strip_shared_name_parts(names).values()) == ["plain", "reflect_5", "reflect_5_ensemble_5"]
+    assert strip_shared_name_parts(["a_b"]) == {"a_b": "a_b"}
+    assert strip_shared_name_parts(["a_a", "a_a_a"]) == {"a_a": "plain", "a_a_a": "a"}
 
 
 def test_words_and_their_variety():

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Problem
-from gre_bench.guidelines.ratings import Rating, convert_temporary_score, overall_rating, parse_temporary_score
+from gre_bench.guidelines.ratings import (
+    Rating,
+    convert_temporary_score_to_rating,
+    overall_rating,
+    parse_temporary_score,
+)
 
 # round(((t + 10)/20)·9 + 1) with the half of t = 0 rounded down, computed by hand.
 NORMALISED = {
@@ -20,10 +25,10 @@ NORMALISED = {
 
 
 def test_the_rubric_maps_each_temporary_score_as_listing_13_does_and_none_off_the_scale():
-    assert {t: convert_temporary_score(t) for t in range(-10, 11)} == NORMALISED
+    assert {t: convert_temporary_score_to_rating(t) for t in range(-10, 11)} == NORMALISED
     for score in (-11, 11, 100):
         with pytest.raises(ValueError, match="not between"):
-            convert_temporary_score(score)
+            convert_temporary_score_to_rating(score)
 
 
 READ = [

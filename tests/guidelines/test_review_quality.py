@@ -16,14 +16,14 @@ from gre_bench.guidelines.quality_points import (
     GROUPS,
     NAMES,
     FieldedReview,
-    Quality,
-    compute_mean_date,
+    ReviewQuality,
+    choose_quality_group,
+    compute_date_points,
+    compute_mean_review_date,
     compute_median_length,
     compute_review_qualities,
     count_field_characters,
-    grade_date,
     grade_length,
-    group_of,
     sample_review_ids_by_group,
 )
 
@@ -47,7 +47,7 @@ def test_dates_and_lengths_have_the_printed_points():
     """The cut-offs of appendix A.2, each met exactly and just passed."""
     dates = {0: 5, 1.5: 5, 2: 5, 2.0001: 4, 5: 4, 5.0001: 3, 10: 3, 10.0001: 2, 20: 2, 20.0001: 1, 400: 1}
     for sign in (1, -1):
-        assert {days: grade_date(round(sign * days * DAY_MS), Fraction(0)) for days in dates} == dates
+        assert {days: compute_date_points(round(sign * days * DAY_MS), Fraction(0)) for days in dates} == dates
     sizes = {0: 1, 50: 1, 51: 2, 80: 2, 81: 3, 100: 3, 120: 3, 121: 4, 150: 4, 151: 5, 10_000: 5}
     assert {size: grade_length(size, Fraction(100)) for size in sizes} == sizes
 
@@ -72,8 +72,10 @@ def test_the_length_counts_four_fields_and_the_median_and_the_mean_date_are_over
     assert count_field_characters(without("r", "questions")) is None
     assert compute_median_length([review(), review(questions=""), without("x", "summary")]) == 80
     assert compute_median_length([without("x", "summary")]) is None
-    assert compute_mean_date([review(written_ms=0), review(written_ms=3), FieldedReview("x", "p")]) == Fraction(3, 2)
-    assert compute_mean_date([FieldedReview("x", "p")]) is None
+    assert compute_mean_review_date([review(written_ms=0), review(written_ms=3), FieldedReview("x", "p")]) == Fraction(
+        3, 2
+    )
+    assert compute_mean_review_date([FieldedReview("x", "p")]) is None
 
 
 def verdicts(*reviews, points=(3, 2, 2)):
@@ -111,13 +113,13 @@ def test_a_missing_date_or_verdict_makes_the_total_not_computable():
 
 
 def test_groups_are_17_then_11_then_6_or_less():
-    assert {total: group_of(total) for total in range(2, 18)} == {
+    assert {total: choose_quality_group(total) for total in range(2, 18)} == {
         **dict.fromkeys(range(2, 7), "bad"), **dict.fromkeys(range(7, 11)), 11: "middle",
         **dict.fromkeys(range(12, 17)), 17: "good",
     }  # fmt: skip
     for total in (1, 18):
         with pytest.raises(ValueError, match="not between"):
-            group_of(total)
+            choose_quality_group(total)
 
 
 def constructed(total, name):
@@ -127,7 +129,7 @@ def constructed(total, name):
         more = min(left, most - points[criterion])
         points[criterion] += more
         left -= more
-    return Quality(name, "p", points)
+    return ReviewQuality(name, "p", points)
 
 
 def test_thirty_of_each_group_are_drawn_with_a_seed_and_all_of_a_smaller_one():
@@ -157,7 +159,7 @@ def test_a_group_of_one_criterion_has_the_ends_of_that_criterion_whatever_the_ot
     for criterion, (least, most) in zip(NAMES, ((1, 5), (1, 5), (0, 3), (0, 2), (0, 2)), strict=True):
         for side, end in (("good", most), ("bad", least)):
             assert drawn[f"{side}.{criterion}"] == sorted(n for n, given in points.items() if given[criterion] == end)
-    lone = Quality("r", "p", {"review_length": 5, "submission_date": Problem("no_date", "no date")})
+    lone = ReviewQuality("r", "p", {"review_length": 5, "submission_date": Problem("no_date", "no date")})
     assert [group for group, ids in sample_review_ids_by_group([lone]).items() if ids] == ["good.review_length"]
 
 

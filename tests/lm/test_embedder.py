@@ -17,7 +17,7 @@ pytest.register_assert_rewrite("tests.contracts.embedder")
 
 from gre_bench.core.errors import LMError, SettingsError  # noqa: E402
 from gre_bench.core.settings import EmbedderSettings, load  # noqa: E402
-from gre_bench.lm.embedders import HashedNgrams, SentenceEmbedder, embedder_digest, open_embedder  # noqa: E402
+from gre_bench.lm.embedders import HashedNgramEmbedder, SentenceEmbedder, embedder_digest, open_embedder  # noqa: E402
 from tests.contracts.embedder import CONTRACT, ORDINARY, Open  # noqa: E402
 from tests.lm.damages import rewritten, without_weights  # noqa: E402
 from tests.one_line import one_line  # noqa: E402
@@ -47,7 +47,7 @@ def model(models: dict[str, Path], tmp_path: Path) -> Path:
 @pytest.fixture(params=BACKENDS)
 def opened(request: pytest.FixtureRequest) -> Open:
     if request.param == "hashed-ngrams":
-        return HashedNgrams
+        return HashedNgramEmbedder
     folders = request.getfixturevalue("models")
     return lambda: SentenceEmbedder.open(folders["query" if "query" in request.param else "plain"], "cpu")
 
@@ -57,7 +57,7 @@ def test_the_embedder_keeps_the_contract(opened, rule):
     rule(opened)
 
 
-EMBED = HashedNgrams.embed
+EMBED = HashedNgramEmbedder.embed
 BROKEN = {
     "unnormalised": lambda self, sentences, query=False: 2 * EMBED(self, sentences),
     "doubles": lambda self, sentences, query=False: EMBED(self, sentences).astype(float),
@@ -72,9 +72,10 @@ BROKEN = {
 def test_an_embedder_that_breaks_a_rule_is_caught():
     opened = count(1024)
     broken = [
-        type(name, (HashedNgrams,), {"asymmetric" if way is True else "embed": way}) for name, way in BROKEN.items()
+        type(name, (HashedNgramEmbedder,), {"asymmetric" if way is True else "embed": way})
+        for name, way in BROKEN.items()
     ]
-    for opens in (*broken, lambda: HashedNgrams(next(opened))):
+    for opens in (*broken, lambda: HashedNgramEmbedder(next(opened))):
         caught = []
         for rule in CONTRACT:
             try:
@@ -85,7 +86,7 @@ def test_an_embedder_that_breaks_a_rule_is_caught():
 
 
 def test_the_hashed_ngrams_know_spelling():
-    asked, near, far = HashedNgrams().embed(
+    asked, near, far = HashedNgramEmbedder().embed(
         ["The writing is unclear.", "The writing is clearly bad.", "Add a second baseline!"]
     )
     assert asked @ near > 0.4 > 0.2 > asked @ far
@@ -93,7 +94,7 @@ def test_the_hashed_ngrams_know_spelling():
 
 @given(st.text(max_size=60))
 def test_any_text_has_a_hashed_vector_and_blanks_do_not_move_it(text):
-    embedder = HashedNgrams()
+    embedder = HashedNgramEmbedder()
     one, other = embedder.embed([text, f"  {text}\n\n"])
     assert np.linalg.norm(one) == pytest.approx(1, abs=1e-5)
     if text.strip():
@@ -102,13 +103,13 @@ def test_any_text_has_a_hashed_vector_and_blanks_do_not_move_it(text):
 
 def test_features_that_cancel_leave_a_vector_all_the_same():
     # In 3 places the features of a short text meet in pairs now and then, with either sign.
-    vectors = HashedNgrams(dimension=3).embed([chr(place) for place in range(32, 2000)])
+    vectors = HashedNgramEmbedder(dimension=3).embed([chr(place) for place in range(32, 2000)])
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
 def test_the_hashed_vector_is_the_same_on_every_machine():
-    vector = HashedNgrams().embed(["The reviewer appreciates the clear writing."])[0]
-    assert HashedNgrams().identity.digest == "c10df4de83d7c462be4fabe34a59228809f39282ad06ef22684586b7797e725c"
+    vector = HashedNgramEmbedder().embed(["The reviewer appreciates the clear writing."])[0]
+    assert HashedNgramEmbedder().identity.digest == "c10df4de83d7c462be4fabe34a59228809f39282ad06ef22684586b7797e725c"
     assert (int(np.argmax(vector)), int(np.argmin(vector))) == (650, 236)
     assert float(vector.max()) == pytest.approx(0.1427503, rel=1e-6)
 

@@ -25,9 +25,13 @@ PREDICTIONS = [Prediction(x, None, y) for x in (None, "One thing.", "Another.") 
 
 
 def test_work_is_counted_token_by_token():
-    assert measurement.compute_unshared_work(CONVERSATIONS) == measurement.ModelWork(4 + 4 + 3, 2 + 2 + 2, 10 + 10 + 6)
+    assert measurement.count_work_without_prefix_sharing(CONVERSATIONS) == measurement.ModelWork(
+        4 + 4 + 3, 2 + 2 + 2, 10 + 10 + 6
+    )
     # 1-2-3-4, 1-2-3-5 and 1-2-6: six tokens at depths 0, 1, 2, 3, 3, 2. Asked after 3, 4, 5, 2 and 6.
-    assert measurement.compute_shared_work(CONVERSATIONS) == measurement.ModelWork(6, 5, 1 + 2 + 3 + 4 + 4 + 3)
+    assert measurement.count_work_with_prefix_sharing(CONVERSATIONS) == measurement.ModelWork(
+        6, 5, 1 + 2 + 3 + 4 + 4 + 3
+    )
 
 
 def test_multiply_adds_are_those_of_the_weights_and_of_attention_and_have_a_speed(weights):

@@ -11,7 +11,7 @@ from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm import opening
-from gre_bench.lm.protocol import predict_checked
+from gre_bench.lm.protocol import compute_checked_span_logprobs
 from tests.one_line import one_line
 
 ASKED = [Prediction(None, None, "The reviewer likes it."), Prediction("x", None, "The reviewer likes it.")]
@@ -49,7 +49,7 @@ class Foreign:
 )
 def test_what_is_no_list_of_one_result_a_prediction_ends_in_one_line(returned, said):
     with one_line("evaluation LM theirs", said, "mend the package", kind=LMError):
-        predict_checked(Foreign(returned), ASKED)
+        compute_checked_span_logprobs(Foreign(returned), ASKED)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_what_is_no_list_of_one_result_a_prediction_ends_in_one_line(returned, s
     ],
 )  # fmt: skip
 def test_a_result_whose_fields_are_no_numbers_is_a_fault_of_the_lm_in_its_place(fields):
-    broken, sound = predict_checked(Foreign([replace(SOUND, **fields), SOUND]), ASKED)
+    broken, sound = compute_checked_span_logprobs(Foreign([replace(SOUND, **fields), SOUND]), ASKED)
     assert isinstance(broken, SpanError) and (broken.code, broken.broken) == ("no_numbers", True)
     assert sound is SOUND
 
 
 def test_numbers_of_other_libraries_count_and_an_error_that_the_lm_states_stays_as_it_is():
     numbers = SpanLogprob(numpy.float64(-3.0), (numpy.int64(1), 2), (numpy.float32(-1.0), -2))
-    assert predict_checked(Foreign((numbers, SOUND)), ASKED) == [numbers, SOUND]
+    assert compute_checked_span_logprobs(Foreign((numbers, SOUND)), ASKED) == [numbers, SOUND]
     with pytest.raises(LMError, match="^the server is gone$"):
-        predict_checked(Foreign(LMError("the server is gone")), ASKED)
+        compute_checked_span_logprobs(Foreign(LMError("the server is gone")), ASKED)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsErr
 from gre_bench.core.pretrained import (
     SUMS,
     VARIABLE,
-    Pretrained,
+    PretrainedModel,
     cache_folder,
-    cached_model,
+    find_cached_model,
     find_pretrained_by_folder,
     find_pretrained_model,
     load_pretrained_models,
@@ -49,7 +49,7 @@ from tests.holds import wait_for
 from tests.lm.pretrained_wheels import SENTENCES, gguf, registry, wheel, zipped
 
 MEMBER = "made_up/model.zip"
-Carried = tuple[Path, Pretrained]
+Carried = tuple[Path, PretrainedModel]
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def test_a_model_is_made_of_the_one_file_with_its_card_and_sums_and_then_left_as
     for name, content in SENTENCES.items():
         assert (folder / name).read_bytes() == content
     assert "CC0-1.0" in (folder / "README.md").read_text() and carried[1].source in (folder / "README.md").read_text()
-    assert cached_model(carried[1]).files["config.json"] == hashlib.sha256(SENTENCES["config.json"]).hexdigest()
+    assert find_cached_model(carried[1]).files["config.json"] == hashlib.sha256(SENTENCES["config.json"]).hexdigest()
     assert any("SHA-256 as stated" in line and "s)" in line for line in said)
     before = folder.stat().st_ino
     carried[0].unlink()
@@ -180,7 +180,7 @@ STEPS = {
     "the model is made": (downloads, "write_sums"),
     "all is written": (downloads, "_replace_model_folder"),
     "a rename": (os, "rename"),
-    "what is there is looked at": (downloads, "cached_model"),
+    "what is there is looked at": (downloads, "find_cached_model"),
 }
 
 
@@ -210,10 +210,10 @@ def test_killed_at_any_step_there_is_the_whole_model_or_none_and_the_next_get_cl
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     if (place / "tiny").exists():
         old = there == "damaged" and (step, when) != ("all is written", "after")
-        fault = cached_model(carried[1]).find_fault(thorough=True)
+        fault = find_cached_model(carried[1]).find_fault(thorough=True)
         assert fault is None or (old and fault == "config.json was changed")
     assert fetch(carried)["digest"] and left(place) == ["tiny"]
-    assert cached_model(carried[1]).find_fault(thorough=True) is None
+    assert find_cached_model(carried[1]).find_fault(thorough=True) is None
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -346,7 +346,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "wheels"
 
 
-def through_pip(entry: Pretrained, moved: downloads.Moved = lambda done, total: None) -> dict:
+def through_pip(entry: PretrainedModel, moved: downloads.Moved = lambda done, total: None) -> dict:
     return fetch_pretrained(entry, None, lambda _: None, moved)
 
 
@@ -594,7 +594,7 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     folder = tmp_path / "adapter"
     save_trained_model(prepare_for_training(weights, settings), weights.tokenizer, base, folder, settings.dtype)
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "tiny-lm"
-    (folder / "training.json").write_text(json.dumps({"base": {"digest": cached_model(known_lm[1]).digest}}))
+    (folder / "training.json").write_text(json.dumps({"base": {"digest": find_cached_model(known_lm[1]).digest}}))
     assert read_adapter(folder).base == place / "tiny-lm"
     assert open_weights(folder).digest
     (folder / "training.json").write_text(json.dumps({"base": {"digest": "0" * 64}}))

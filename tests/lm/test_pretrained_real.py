@@ -8,13 +8,13 @@ import time
 import pytest
 
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.pretrained import cached_model, find_pretrained_model
+from gre_bench.core.pretrained import find_cached_model, find_pretrained_model
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import find_venue_entry
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from tests.conftest import SIXTEEN
 
 pytestmark = pytest.mark.pretrained
@@ -26,7 +26,7 @@ def needed(name: str, *packages: str) -> str:
     for package in packages:
         pytest.importorskip(package, reason="pretrained models need the extra `lm`")
     try:
-        found = cached_model(find_pretrained_model(name))
+        found = find_cached_model(find_pretrained_model(name))
     except GreBenchError as error:
         pytest.skip(str(error))
     if found is None:
@@ -39,7 +39,10 @@ def judged() -> list[tuple[str, str]]:
     reviews: dict[str, list[str]] = {}
     for review in read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), find_venue_entry("SAMPLE", 2026)).reviews:
         reviews.setdefault(review.paper_id, []).append(review.text)
-    return [(judgments_of(texts[0]), judgments_of(texts[1])) for _, texts in sorted(reviews.items())[:PAPERS]]
+    return [
+        (write_rule_judgments(texts[0]), write_rule_judgments(texts[1]))
+        for _, texts in sorted(reviews.items())[:PAPERS]
+    ]
 
 
 @pytest.mark.night
@@ -51,7 +54,7 @@ def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
     began = time.monotonic()
     lm = open_lm(chosen.evaluation_lm)
     opened, pairs = time.monotonic() - began, judged()
-    assert lm.identity.name == name and lm.identity.digest == cached_model(find_pretrained_model(name)).digest
+    assert lm.identity.name == name and lm.identity.digest == find_cached_model(find_pretrained_model(name)).digest
     same = lm.logprob([Prediction(x, None, y) for x, y in pairs])
     other = lm.logprob([Prediction(x, None, pairs[place - 1][1]) for place, (x, _) in enumerate(pairs)])
     # The same reply after the review of its own paper and after another's.
@@ -72,7 +75,7 @@ def test_minilm_finds_a_rewording_nearer_than_another_matter():
     asked, near, far = embedder.embed(
         ["The experiments are thorough.", "The evaluation is extensive.", "The cat sleeps."]
     )
-    assert embedder.identity.digest == cached_model(find_pretrained_model(name)).digest and asked.shape == (384,)
+    assert embedder.identity.digest == find_cached_model(find_pretrained_model(name)).digest and asked.shape == (384,)
     assert asked @ near > asked @ far + 0.2
 
 

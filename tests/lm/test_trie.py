@@ -11,7 +11,7 @@ from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from gre_bench.lm.engine import trie_attention  # noqa: E402
 from gre_bench.lm.engine.engines import HALVED, BatchEngine, OneByOneEngine, TrieEngine  # noqa: E402
-from gre_bench.lm.protocol import take_remarks  # noqa: E402
+from gre_bench.lm.protocol import collect_and_clear_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights  # noqa: E402
 from gre_bench.prompts.library import render  # noqa: E402
@@ -159,9 +159,9 @@ def assert_like_one_by_one(lm: TransformersLM, predictions=PREDICTIONS) -> None:
 def test_a_model_it_cannot_run_is_run_in_plain_batches_and_that_is_said(tmp_path):
     lm = TransformersLM.open(build_chat_model(tmp_path / "model", architecture="gpt2"), device="cpu")
     assert lm.identity.engine_version == "batches-1"
-    (remark,) = take_remarks(lm)
+    (remark,) = collect_and_clear_remarks(lm)
     assert "the architecture gpt2" in remark and "plain batches" in remark
-    assert take_remarks(lm) == ()
+    assert collect_and_clear_remarks(lm) == ()
     assert_like_one_by_one(lm)
 
 
@@ -176,7 +176,7 @@ def test_positions_that_depend_on_the_longest_text_are_run_one_text_at_a_time(tm
     place = build_chat_model(tmp_path / "model", context=400 if kind == "dynamic" else 1600, rope_parameters=rope)
     lm = TransformersLM.open(place, device="cpu", engine=engine)
     assert lm.identity.engine_version == "one-by-one-1"
-    (remark,) = take_remarks(lm)
+    (remark,) = collect_and_clear_remarks(lm)
     assert kind in remark and "one text at a time" in remark
     if kind == "longrope":
         # One text on either side of the length at which the positions change.

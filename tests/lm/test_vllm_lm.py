@@ -20,7 +20,7 @@ from gre_bench.core.settings import EvaluationLMSettings  # noqa: E402
 from gre_bench.lm.backends.vllm_client import RetryPolicy  # noqa: E402
 from gre_bench.lm.backends.vllm_lm import VLLM  # noqa: E402
 from gre_bench.lm.opening import open_lm  # noqa: E402
-from gre_bench.lm.protocol import take_remarks  # noqa: E402
+from gre_bench.lm.protocol import collect_and_clear_remarks  # noqa: E402
 from gre_bench.lm.span import ChatTemplate  # noqa: E402
 from gre_bench.prompts.library import render  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT  # noqa: E402
@@ -100,7 +100,7 @@ def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_sa
     assert {path for path, _ in server.requests} == {WHOLE}
     body = server.requests[0][1]
     assert (body["prompt_logprobs"], body["max_tokens"], body["temperature"]) == (0, 1, 0.0)
-    (remark,) = take_remarks(lm)
+    (remark,) = collect_and_clear_remarks(lm)
     assert "cannot score a reply's tokens alone" in remark
 
 
@@ -263,7 +263,7 @@ def test_tokens_alone_whose_cached_prefix_is_zero_are_asked_for_without_the_cach
         assert_right(lm.logprob(PREDICTIONS), folder, PREDICTIONS)
         assert server.count(GIVEN) == 2 + 2 * len(PREDICTIONS)
     with serving(folder, "zeros") as (server, lm):
-        (remark,) = take_remarks(lm)
+        (remark,) = collect_and_clear_remarks(lm)
     assert "nats off" in remark
 
 

@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import NO_REFERENCE, Paper, Problem, Score
-from gre_bench.metrics.agreement import GradedItem, ReviewScore, plan_agreement, review_scores
-from gre_bench.metrics.cases import Response
+from gre_bench.metrics.agreement import GradedItem, ReviewScore, average_pair_scores_by_review, plan_agreement
+from gre_bench.metrics.cases import ReviewWithJudgments
 
 GEM, LENGTH = METRICS["gem"], METRICS["length"]
 
 
 def response(review_id, judgments="The reviewer suggests {}."):
-    return Response(review_id, f"Text of {review_id}.", {"w": judgments.format(review_id)} if judgments else {})
+    return ReviewWithJudgments(
+        review_id, f"Text of {review_id}.", {"w": judgments.format(review_id)} if judgments else {}
+    )
 
 
 def item(paper_id, *ids, grades=None, abstract=None):
@@ -40,7 +42,7 @@ def test_a_review_s_score_is_the_mean_over_the_other_reviews_of_its_item():
         ("review:c", "a"): 0.5, ("review:c", "b"): 0.25,
     }  # fmt: skip
     assert {(pair.candidate_id, pair.reference_id) for pair in planned} == set(values)
-    assert review_scores(items, planned, scored(planned, values)) == [
+    assert average_pair_scores_by_review(items, planned, scored(planned, values)) == [
         ReviewScore("p", "a", 3.0, 2.5, 2, 2),
         ReviewScore("p", "b", 1.0, -1.0, 2, 2),
         ReviewScore("p", "c", 2.0, 0.375, 2, 2),
@@ -69,7 +71,7 @@ def test_a_review_without_a_grade_serves_as_a_reference_only():
         ("review:a", "b", "due", None),
         ("review:b", NO_REFERENCE, "excluded", "no_grade"),
     ]
-    assert [row.review_id for row in review_scores(items, planned, [])] == ["a"]
+    assert [row.review_id for row in average_pair_scores_by_review(items, planned, [])] == ["a"]
 
 
 def test_what_is_missing_is_counted_and_what_has_no_score_says_why():
@@ -84,7 +86,7 @@ def test_what_is_missing_is_counted_and_what_has_no_score_says_why():
         ("failed", "no_judgments"),
     ]
     problem = Score("s", "p", "review:b", "a", None, Problem("not_finite", "a NaN"))
-    rows = review_scores(items, planned, [*scored(planned, {("review:a", "b"): 1.5}), problem])
+    rows = average_pair_scores_by_review(items, planned, [*scored(planned, {("review:a", "b"): 1.5}), problem])
     assert rows == [
         ReviewScore("p", "a", 1.0, 1.5, 1, 1),
         ReviewScore("p", "b", 2.0, None, 0, 1, "not_finite"),
@@ -92,7 +94,9 @@ def test_what_is_missing_is_counted_and_what_has_no_score_says_why():
         ReviewScore("q", "d", 0.0, None, 0, 0, "no_reference"),
     ]
     items = [item("p", "a", "b")]
-    assert {row.reason for row in review_scores(items, plan_agreement(items, GEM, "w"), [])} == {"not_scored"}
+    assert {row.reason for row in average_pair_scores_by_review(items, plan_agreement(items, GEM, "w"), [])} == {
+        "not_scored"
+    }
 
 
 @pytest.mark.parametrize(("abstract", "state"), [("An abstract.", "due"), (None, "excluded")])

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.records import Case, LMIdentity
-from gre_bench.lm.embedders import HashedNgrams
+from gre_bench.lm.embedders import HashedNgramEmbedder
 from gre_bench.metrics.bertscore import BertScore, split_into_sentences
 
 CASE = Case(
     "p1", "c1", "r1", "review", "The paper is clear. It lacks a baseline.", "The writing is clear. Why no baseline?"
 )
-EMBEDDER = HashedNgrams()
+EMBEDDER = HashedNgramEmbedder()
 SENTENCES = (
     "The paper is clear.", "It lacks a baseline!", "Why was the seed fixed?", "The authors should add an ablation",
     "0.85 is low.",

@@ -17,10 +17,10 @@ from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.agreement import GradedItem, build_review_candidate, plan_agreement, plan_review_moves
 from gre_bench.metrics.cases import (
     BLOCK,
-    Entry,
     MovableReview,
-    Response,
-    plan_entry_pairs,
+    ReviewWithJudgments,
+    SampledPaper,
+    plan_edition_pairs,
     plan_moves,
     plan_response_moves,
 )
@@ -73,13 +73,15 @@ def test_reviews_of_one_item_never_change_places_with_each_other(rows, seed):
     assert len({move.source for move in found}) == len(found)
 
 
-def response(name: str) -> Response:
-    return Response(name, f"text of {name}", {"w": f"The reviewer appreciates the clear {name}."})
+def response(name: str) -> ReviewWithJudgments:
+    return ReviewWithJudgments(name, f"text of {name}", {"w": f"The reviewer appreciates the clear {name}."})
 
 
-def entries(count: int) -> list[Entry]:
+def entries(count: int) -> list[SampledPaper]:
     return [
-        Entry(Paper(f"p{n}"), response(f"h{n}"), (response(f"a{n}"), response(f"b{n}")), {"m": response(f"m{n}")})
+        SampledPaper(
+            Paper(f"p{n}"), response(f"h{n}"), (response(f"a{n}"), response(f"b{n}")), {"m": response(f"m{n}")}
+        )
         for n in range(count)
     ]
 
@@ -100,7 +102,10 @@ def test_a_borrowed_review_never_comes_home_by_being_moved(count, seed):
 def test_changed_reviews_change_places_as_the_human_ones_do():
     """Their lengths differ, and another exchange would be judged with the change."""
     given_entries = [
-        replace(entry, responses={"human~cut": Response(f"c{n}", "text " * (9 * n % 7 + 1), {"w": "x " * (n % 5 + 1)})})
+        replace(
+            entry,
+            responses={"human~cut": ReviewWithJudgments(f"c{n}", "text " * (9 * n % 7 + 1), {"w": "x " * (n % 5 + 1)})},
+        )
         for n, entry in enumerate(entries(20))
         if n != 7
     ]
@@ -121,7 +126,7 @@ def planned(metric: str, count: int = 6, seed: int = 0):
         (one.candidate_id, one.paper_id): one.response
         for one in plan_response_moves(given_entries, CANDIDATES, find_recipe("gem_specific"), "w", seed)
     }
-    return plan_entry_pairs(given_entries, CANDIDATES, find_recipe(metric), "w", moved=moved)
+    return plan_edition_pairs(given_entries, CANDIDATES, find_recipe(metric), "w", moved=moved)
 
 
 def test_a_specific_pair_is_the_pair_of_its_metric_with_the_review_of_another_paper_beside():
@@ -155,7 +160,7 @@ def test_a_specific_score_is_the_metric_s_own_less_that_of_the_moved_review():
 
 
 def test_a_pair_without_a_review_of_another_paper_is_excluded_with_its_reason():
-    alone = plan_entry_pairs(entries(1), CANDIDATES[:2], find_recipe("gem_specific"), "w", moved={})
+    alone = plan_edition_pairs(entries(1), CANDIDATES[:2], find_recipe("gem_specific"), "w", moved={})
     assert {(pair.state, pair.reason) for pair in alone} == {("excluded", "no_other_paper")}
 
 

@@ -13,7 +13,7 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.scoring import RAW_CUT, build_signature, collect_predictions, predict_missing
+from gre_bench.metrics.scoring import RAW_CUT, build_signature, collect_predictions, compute_missing_logprobs
 from gre_bench.metrics.scoring import build_predictions as terms_of
 from tests.scripted_lms import FaultyLM, OverlapLM, scores_of
 
@@ -48,15 +48,15 @@ def test_each_marginal_is_computed_once_and_known_spans_never():
     lm = OverlapLM()
     cases = [replace(CASE, candidate_id=name, candidate=name) for name in ("c1", "c2", "c3")]
     predictions = collect_predictions(METRICS["gem"], cases, SETTINGS)
-    answers = predict_missing(lm, predictions)
+    answers = compute_missing_logprobs(lm, predictions)
     assert len(lm.asked) == 4
     assert set(answers) == set(predictions)
     known = dict(list(answers.items())[:2])
-    assert set(predict_missing(lm, predictions, known)) == set(answers) - set(known)
+    assert set(compute_missing_logprobs(lm, predictions, known)) == set(answers) - set(known)
     assert len(lm.asked) == 6
     assert gem(lm, cases, known=answers) == gem(OverlapLM(), cases)
     assert len(lm.asked) == 6
-    assert predict_missing(lm, predictions, answers) == {}
+    assert compute_missing_logprobs(lm, predictions, answers) == {}
 
 
 @pytest.mark.parametrize(

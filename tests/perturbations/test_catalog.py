@@ -18,9 +18,9 @@ from gre_bench.perturbations import edits
 from gre_bench.perturbations.by_name import (
     PERTURBATIONS,
     apply_perturbation,
-    check_applicable,
+    build_perturbation_signature_name,
+    find_applicable_perturbation,
     find_perturbation,
-    identify_perturbation,
 )
 from gre_bench.perturbations.material import PerturbationInput
 from tests.conftest import SIXTEEN
@@ -81,7 +81,7 @@ def test_a_change_by_rule_changes_every_review_the_same_way_every_time(name, lev
 
 @pytest.mark.parametrize("name", BY_WRITER)
 def test_a_text_that_lacks_nothing_allows_what_a_writer_makes_and_no_rule_makes_it(name):
-    assert check_applicable(name, "review", WHOLE[0]) is find_perturbation(name)
+    assert find_applicable_perturbation(name, "review", WHOLE[0]) is find_perturbation(name)
     with pytest.raises(PerturbationError, match=f"change {name} is made by a writer") as error:
         apply_perturbation(name, "review", WHOLE[0])
     assert error.value.code == "by_writer"
@@ -100,18 +100,20 @@ def test_a_text_that_lacks_nothing_allows_what_a_writer_makes_and_no_rule_makes_
 ])  # fmt: skip
 def test_what_cannot_be_made_has_a_reason_that_names_it(name, level, lacks, code):
     with pytest.raises(PerturbationError, match=name) as error:
-        check_applicable(name, level, replace(WHOLE[0], **lacks))
+        find_applicable_perturbation(name, level, replace(WHOLE[0], **lacks))
     assert error.value.code == code and "\n" not in str(error.value)
 
 
 def test_identities_tell_settings_apart():
     base = PerturbationInput("k", "text")
     others = [replace(base, seed=1), replace(base, splitter="linguistic"), replace(base, headings=())]
-    assert len({identify_perturbation("sentence_deletion", one) for one in (base, *others)}) == 4
-    assert identify_perturbation("sentence_deletion", base) == identify_perturbation(
+    assert len({build_perturbation_signature_name("sentence_deletion", one) for one in (base, *others)}) == 4
+    assert build_perturbation_signature_name("sentence_deletion", base) == build_perturbation_signature_name(
         "sentence_deletion", replace(base, key="l", text="m")
     )
-    assert re.fullmatch(r"sentence_deletion-1 · authors [0-9a-f]{8}", identify_perturbation("sentence_deletion", base))
+    assert re.fullmatch(
+        r"sentence_deletion-1 · authors [0-9a-f]{8}", build_perturbation_signature_name("sentence_deletion", base)
+    )
 
 
 def test_the_toy_review_is_elongated_as_printed():

@@ -13,7 +13,7 @@ from gre_bench.perturbations.edits import MISSING, blank_even_sentences, check_c
 from gre_bench.perturbations.material import (
     ICLR_2023,
     PerturbationInput,
-    sentence_texts,
+    iterate_sentence_texts,
     split_at_headings,
     split_review,
 )
@@ -95,7 +95,7 @@ def test_deletion_keeps_all_headings_and_odd_sentences_in_order_and_nothing_else
 
 @given(TEXTS, SPLITTERS)
 def test_a_blanked_review_has_one_mark_for_each_deleted_sentence(text, splitter):
-    marks = sum(len([*sentence_texts([section])]) // 2 for section in split_review(text, splitter, ICLR_2023))
+    marks = sum(len([*iterate_sentence_texts([section])]) // 2 for section in split_review(text, splitter, ICLR_2023))
     assert blank_even_sentences(PerturbationInput("x", text, splitter=splitter)).count(MISSING) == marks
 
 

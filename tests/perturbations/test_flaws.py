@@ -18,7 +18,7 @@ from gre_bench.core.errors import PerturbationError, SettingsError
 from gre_bench.core.judgments import is_judgment
 from gre_bench.perturbations import scripted
 from gre_bench.perturbations.planted_flaws import HARMLESS, load_flaws, plant_flaw, plant_two_flaws, sha256
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from tests.conftest import ROOT, SIXTEEN
 
 CATALOGUE, REFUSED = load_flaws()
@@ -197,11 +197,11 @@ def test_the_writer_by_rule_keeps_plain_sentences_of_every_flaw():
     kept = []
     for (name, _), item in PLANTED.items():
         for number, line in enumerate(item.fill_placeholders(CATALOGUE[name].plain)):
-            review = scripted.hide_in_weaknesses(
+            review = scripted.build_review_with_hidden_flaws(
                 scripted.sample_sentences(POOL, random.Random(number)), [line], random.Random(number)
             )
             terms = set(item.fields["topic"].split(" and "))
-            kept.append(any(term in judgments_of(review) for term in terms))
+            kept.append(any(term in write_rule_judgments(review) for term in terms))
     assert sum(kept) / len(kept) > 0.9
 
 

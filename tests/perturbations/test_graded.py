@@ -14,7 +14,7 @@ from gre_bench.perturbations.by_name import (
     HARM_DEGREES,
     PERTURBATIONS,
     apply_perturbation,
-    check_applicable,
+    find_applicable_perturbation,
     find_perturbation,
     perturbed_candidate_name,
 )
@@ -67,7 +67,7 @@ def test_degrees_are_changes_of_certificates_alone():
     assert find_perturbation("garbling-30").title == "Garbling, 30%"
     assert perturbed_candidate_name("garbling-30", "judgments") == "human~garbling-30~judgments"
     with pytest.raises(PerturbationError, match="copying-30.*no abstract"):
-        check_applicable("copying-30", "review", replace(MADE, abstract=None))
+        find_applicable_perturbation("copying-30", "review", replace(MADE, abstract=None))
 
 
 def test_garbling_keeps_a_share_of_the_judgments_and_a_higher_degree_keeps_fewer_of_the_same():

@@ -7,9 +7,9 @@ from statistics import mean
 import pandas
 import pytest
 
-from gre_bench.perturbations.by_name import apply_perturbation, check_applicable
+from gre_bench.perturbations.by_name import apply_perturbation, find_applicable_perturbation
 from gre_bench.perturbations.material import PerturbationInput, Splitter
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from gre_bench.writing.rules.writer import RuleTextWriter
 from tests.conftest import real
 
@@ -55,7 +55,7 @@ def test_shuffling_keeps_every_word_and_concatenation_adds_two_reviews(rows, lev
 
 def test_every_review_of_the_form_has_its_four_sections(rows):
     for one in materials(rows, "review"):
-        check_applicable("elongation", "review", one)
+        find_applicable_perturbation("elongation", "review", one)
         changed = apply_perturbation("sentence_deletion", "review", one)
         assert all(changed.count(heading) == one.text.count(heading) for heading in one.headings)
 
@@ -64,8 +64,8 @@ def test_every_review_of_the_form_has_its_four_sections(rows):
 def test_a_rephrasing_by_rule_leaves_as_many_judgments_to_be_found(rows, name):
     found = materials(rows, "review")[:60]
     written = RuleTextWriter(name).write_perturbed_reviews("rephrase", found)
-    before = sum(len(judgments_of(one.text).splitlines()) for one in found)
-    after = sum(len(judgments_of(one.text or "").splitlines()) for one in written)
+    before = sum(len(write_rule_judgments(one.text).splitlines()) for one in found)
+    after = sum(len(write_rule_judgments(one.text or "").splitlines()) for one in written)
     assert 0.9 < after / before < 1.05
     assert all(one.text and one.text != material.text for one, material in zip(written, found, strict=True))
 

@@ -22,7 +22,7 @@ from gre_bench.ranking.reference_dependence import shifts_by_lm_likelihood
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.intervals import clustered_test
 from gre_bench.stats.length import estimate_length_slope
-from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.pair_tests import run_candidate_tests
 from gre_bench.store import Store
 from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES
 from tests.cli.calling import shown
@@ -126,7 +126,7 @@ def test_tests_against_chance_are_of_the_one_family_of_the_board(state):
         "select value, paper_id, candidate_id, reference_id from pairs join signatures using (signature_id) "
         "join candidates using (candidate_id) where metric = 'gem' and state = 'scored' and kind <> 'control'",
     )
-    between = pair_tests(*zip(*pairs, strict=True))
+    between = run_candidate_tests(*zip(*pairs, strict=True))
     family = adjust_by_holm([*(test.p for test in between), *(row[1] for row in rows)])
     assert [row[2] for row in rows] == pytest.approx(family[len(between) :])
     assert {row[3] for row in rows} == {len(between) + len(rows)}

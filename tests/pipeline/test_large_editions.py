@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gre_bench.core.records import Paper, Review
-from gre_bench.ingest.records.cells import Imported
+from gre_bench.ingest.records.cells import ImportResult
 from gre_bench.pipeline import importing, refreshing
 from gre_bench.release import public_tables
 from gre_bench.release.pages import paper_pages
@@ -128,7 +128,7 @@ def test_reviews_that_replace_others_are_stored_all_or_none(tmp_path, monkeypatc
         return write(self, *steps)
 
     monkeypatch.setattr(Store, "write", counted)
-    imported = Imported(reviews=[Review(f"r{place}", f"n{place}", "model-a", "Text.") for place in range(7)])
+    imported = ImportResult(reviews=[Review(f"r{place}", f"n{place}", "model-a", "Text.") for place in range(7)])
     (tmp_path / "given.jsonl").write_text("{}")
     with Store(tmp_path, EDITION).lock("test"):
         importing.store_imported(
@@ -139,7 +139,7 @@ def test_reviews_that_replace_others_are_stored_all_or_none(tmp_path, monkeypatc
 
 
 def test_papers_leave_the_memory_as_they_are_stored(tmp_path, parts_of_two):
-    imported = Imported(papers=[Paper(row["paper_id"], row["title"], None, row["text"]) for row in PAPERS])
+    imported = ImportResult(papers=[Paper(row["paper_id"], row["title"], None, row["text"]) for row in PAPERS])
     (tmp_path / "given.jsonl").write_text("{}")
     with Store(tmp_path, EDITION).lock("test"):
         importing.store_imported(Store(tmp_path, EDITION), "test", tmp_path / "given.jsonl", "papers", imported)

@@ -15,7 +15,7 @@ import pytest
 
 import gre_bench
 from gre_bench.core.errors import SettingsError, UnfinishedError
-from gre_bench.core.known_names import resolve_name, sort_by_similarity, suggest_known_names
+from gre_bench.core.known_names import require_known_name, sort_by_similarity, suggest_known_names
 from gre_bench.core.records import WrittenText
 from gre_bench.core.settings import load_recorded_settings
 from gre_bench.pipeline import own_reviews
@@ -231,7 +231,7 @@ def test_names_are_found_by_their_nearness():
     assert sort_by_similarity("openai/gpt4", ["human", "openai/gpt-4o", "b/gpt-4"])[0] == "openai/gpt-4o"
     assert suggest_known_names("NEW-2026", ["SAMPLE-2026"]) == "known: SAMPLE-2026"
     assert suggest_known_names("gem-s", ["gem", "gem_s_abstract"]) == "did you mean gem_s_abstract?"
-    assert resolve_name("x", ["x", "a/x"], "no") == "x"
+    assert require_known_name("x", ["x", "a/x"], "no") == "x"
 
 
 def test_rank_answers_on_one_screen_and_its_next_commands_run_whatever_folder_the_state_is_in(ruled, monkeypatch):

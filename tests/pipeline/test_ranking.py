@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from gre_bench.catalogs import models
-from gre_bench.pipeline.ranking import compute_text_cost, group_of
+from gre_bench.pipeline.ranking import compute_text_cost, find_rank_group
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.store import Store
 from gre_bench.store.queries import CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD
@@ -151,7 +151,7 @@ def test_each_group_has_ranks_of_its_own_and_is_shown_apart(tmp_path):
 
 def test_humans_and_controls_belong_to_no_group():
     groups = {"first": ("*",), "second": ("model-a",)}
-    assert [group_of(name, groups) for name in ("human", "generic", "model-a")] == [None, None, "first"]
+    assert [find_rank_group(name, groups) for name in ("human", "generic", "model-a")] == [None, None, "first"]
 
 
 def test_lengths_are_in_words_of_the_judgments_and_the_human_score_stays_at_the_human_length(state):

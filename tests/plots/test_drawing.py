@@ -14,7 +14,7 @@ from gre_bench.plots.drawing import (
     COLOURS,
     NAME,
     Curve,
-    Interval,
+    IntervalRow,
     compute_axis_span,
     compute_ticks,
     draw_curve_panels,
@@ -24,7 +24,7 @@ from gre_bench.plots.drawing import (
 from tests.conftest import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
-ROWS = ["a heading", Interval("one", 1.0, "+1.00", 0.5, 1.5), Interval("two", 2.0, "+2.00")]
+ROWS = ["a heading", IntervalRow("one", 1.0, "+1.00", 0.5, 1.5), IntervalRow("two", 2.0, "+2.00")]
 
 
 def texts(picture: str) -> list[str]:
@@ -79,7 +79,7 @@ def test_files_and_pages_have_the_same_colours():
 
 @given(st.text("ab/-", min_size=1, max_size=90), st.sampled_from(["", "control", "baseline"]))
 def test_a_name_and_its_note_have_room_and_keep_both_ends(name, note):
-    row = Interval(name, 1.0, "+1.00", note=note)
+    row = IntervalRow(name, 1.0, "+1.00", note=note)
     (shown,) = (
         text
         for text in texts(draw_intervals([row], (0, 2), "nats"))

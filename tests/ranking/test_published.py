@@ -14,11 +14,11 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import published_boards
 from gre_bench.ranking.published_boards import (
     SIZE,
-    PublishedNumber,
+    PrintedOrComputedNumber,
     compare_board_ranks,
+    compare_printed_with_computed,
     load,
-    pair_printed_and_computed,
-    printed_consistency,
+    load_printed_correlations,
 )
 from tests.conftest import ROOT
 
@@ -32,7 +32,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def figures(table: str) -> dict[tuple[str, str], published_boards.PublishedNumber]:
+def figures(table: str) -> dict[tuple[str, str], published_boards.PrintedOrComputedNumber]:
     return {(figure.metric, figure.item): figure for figure in load(table)}
 
 
@@ -184,14 +184,14 @@ def test_the_published_boards_agree_as_recomputed_not_as_the_text_prints(one, ot
     assert [row.metric for row in rows] == ["gem", "gem_s_abstract", "gem_s_assw"]
     assert [row.n for row in rows] == [n] * 3
     assert tuple(round(row.spearman, 3) for row in rows) == recomputed
-    assert tuple(printed_consistency(one, other)[row.metric] for row in rows) == printed
-    assert printed_consistency(other, one) == printed_consistency(one, other)
+    assert tuple(load_printed_correlations(one, other)[row.metric] for row in rows) == printed
+    assert load_printed_correlations(other, one) == load_printed_correlations(one, other)
     alone = ("deepseek/deepseek-chat", "deepseek/deepseek-r1") if other == "table10" else ()
     assert (rows[0].only_first, rows[0].only_second) == (alone, ())
 
 
-def board(metric: str, **scores: float) -> list[PublishedNumber]:
-    return [PublishedNumber(metric, name, value) for name, value in scores.items()]
+def board(metric: str, **scores: float) -> list[PrintedOrComputedNumber]:
+    return [PrintedOrComputedNumber(metric, name, value) for name, value in scores.items()]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_what_has_no_rank_correlation_is_said_to_have_none(one, other):
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(-1e3, 1e3), min_size=3, max_size=12))
 def test_a_board_agrees_with_itself_and_the_order_of_boards_does_not_matter(scores):
-    one = [PublishedNumber("gem", name, value) for name, value in scores.items()]
-    reverse = [PublishedNumber("gem", name, -value) for name, value in scores.items()]
+    one = [PrintedOrComputedNumber("gem", name, value) for name, value in scores.items()]
+    reverse = [PrintedOrComputedNumber("gem", name, -value) for name, value in scores.items()]
     (same,), (there,), (back,) = (
         compare_board_ranks(one, one),
         compare_board_ranks(one, reverse),
@@ -220,15 +220,17 @@ def test_a_board_agrees_with_itself_and_the_order_of_boards_does_not_matter(scor
 
 def test_figures_stand_beside_each_other_and_none_is_dropped():
     run = [
-        PublishedNumber("gem", "sentence_deletion", -0.30, -0.44, -0.16),
-        PublishedNumber("gem", "shuffled_lines", 0.01),
+        PrintedOrComputedNumber("gem", "sentence_deletion", -0.30, -0.44, -0.16),
+        PrintedOrComputedNumber("gem", "shuffled_lines", 0.01),
     ]
-    rows = pair_printed_and_computed(load("table3"), run)
+    rows = compare_printed_with_computed(load("table3"), run)
     assert len(rows) == 31
     by_key = {(row.metric, row.item): row for row in rows}
     met = by_key["gem", "sentence_deletion"]
     assert met.difference == pytest.approx(0.101) and met.overlap is True
     assert by_key["gem", "completion"].found is None and by_key["gem", "completion"].difference is None
     assert by_key["gem", "shuffled_lines"].printed is None
-    apart = pair_printed_and_computed([PublishedNumber("m", "i", 0, -1, 1)], [PublishedNumber("m", "i", 5, 4, 6)])[0]
+    apart = compare_printed_with_computed(
+        [PrintedOrComputedNumber("m", "i", 0, -1, 1)], [PrintedOrComputedNumber("m", "i", 5, 4, 6)]
+    )[0]
     assert apart.overlap is False

@@ -12,7 +12,7 @@ from gre_bench.ranking.rank_statistics import (
     RankStatistics,
     ScoredPairs,
     build_test_family,
-    rank_statistics,
+    compute_rank_statistics,
     scores_at_human_length,
 )
 from gre_bench.stats.effects import adjust_by_holm
@@ -30,7 +30,7 @@ def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float
 
 
 def of_board(pairs: ScoredPairs, groups: list[dict[str, int]]) -> list[RankStatistics]:
-    return rank_statistics(pairs, groups, build_test_family(pairs, groups))
+    return compute_rank_statistics(pairs, groups, build_test_family(pairs, groups))
 
 
 def ranked(pairs: ScoredPairs) -> dict[str, int]:
@@ -62,11 +62,11 @@ def test_all_groups_of_a_board_and_its_tests_against_chance_are_one_family():
     found = build_test_family(pairs, groups, above)
     assert [test.p_holm for test in found.tests] == pytest.approx(wanted[:4]) and found.size == 9
     assert list(found.above.values()) == pytest.approx(wanted[4:]) and "unranked" not in found.above
-    rows = {row.candidate_id: row for row in rank_statistics(pairs, groups, found)}
+    rows = {row.candidate_id: row for row in compute_rank_statistics(pairs, groups, found)}
     assert {row.tests for row in rows.values()} == {9} and rows["x"].difference_p_holm is None
     assert rows["x"].next_p == found.between("x", "y").p_holm == found.between("y", "x").p_holm
     # A contrast of two groups is corrected over the family and itself.
-    assert found.with_others([0.01]) == pytest.approx([adjust_by_holm([*ps, 0.01])[-1]])
+    assert found.correct_further_p_values([0.01]) == pytest.approx([adjust_by_holm([*ps, 0.01])[-1]])
 
 
 def test_neighbours_whose_means_and_test_disagree_are_not_said_to_be_level():

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gre_bench.catalogs import models
 from gre_bench.core.controls import CONTROLS
-from gre_bench.core.records import LMIdentity, Signature, edition_of
+from gre_bench.core.records import LMIdentity, Signature, parse_edition_key
 from gre_bench.core.settings import Settings, load_recorded_settings
 from gre_bench.pipeline.ranking import store_contamination, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
@@ -66,7 +66,7 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
         _describe(store, papers, names, titles, metrics)
         _score(store, papers, ("human", *names), tokens, metrics)
         _validate(store)
-        job = Job(load_recorded_settings({}, edition_of(edition).overrides), Path(state))
+        job = Job(load_recorded_settings({}, parse_edition_key(edition).overrides), Path(state))
         signatures = store.rows(CURRENT_SIGNATURES)
         store_contamination(store, job, signatures, TrainingOverlap(0, {}))
         store_rank_statistics(store, job, signatures, "made-up")

@@ -13,7 +13,7 @@ import duckdb
 
 from gre_bench.release.publishing import publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.publish_editions import build_publication, publish_edition
+from gre_bench.reports.publish_editions import build_release_inputs, publish_edition
 from gre_bench.store import Store, open_frozen_copy
 
 
@@ -31,7 +31,7 @@ def publish_until(state: str, edition: str, fatal: str | None, held: str | None 
 
     store = Store(Path(state), edition)
     with open_frozen_copy(store, "publish") as copy:
-        publish(ReleaseStore(Path(state) / "releases", edition), build_publication(copy, again=True), at)
+        publish(ReleaseStore(Path(state) / "releases", edition), build_release_inputs(copy, again=True), at)
 
 
 def published_apart(state: Path, edition: str, out: Path, threads: int, **environment: str) -> Path:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.comparison import has_changed, show_releases
+from gre_bench.cli.views.comparison import has_candidate_changed, show_release_comparison
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.comparisons import compare_releases
 from gre_bench.reports.publish_editions import publish_edition
@@ -83,7 +83,7 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     ("means", "listed"), [((None, None), False), ((1.0, 1.0), False), ((1.0, None), True), ((None, 1.0), True)]
 )
 def test_a_candidate_without_scores_in_both_releases_is_not_listed_as_changed(means, listed):
-    assert has_changed({"candidate": "m", "rank": [None, None], "score": list(means)}) == listed
+    assert has_candidate_changed({"candidate": "m", "rank": [None, None], "score": list(means)}) == listed
 
 
 def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_baseline(own, call):
@@ -151,7 +151,7 @@ def test_ranks_are_told_only_where_the_metric_is_validated(validated, told):
     row = {"metric": "gem", "compares": "scores", "differ_in": {}, "candidates": lines, "answers": ["b leads.", "a leads."],
            "validated": validated, "validation": "validated on ICLR-2020", "evaluation_lm": "lm"}  # fmt: skip
     with screen.out.capture() as captured:
-        show_releases({"compared": ["r1", "r2"], "metrics": [row], "provenance": [], "only_first": [],
+        show_release_comparison({"compared": ["r1", "r2"], "metrics": [row], "provenance": [], "only_first": [],
                        "only_second": [], "notes": ["human: a note"]})  # fmt: skip
     shown = " ".join(captured.get().split())
     for part in ["GEM: a leads before: b leads", "human: a note", *told]:

@@ -10,7 +10,7 @@ import pytest
 from gre_bench.release.loading import load_release
 from gre_bench.release.manifest import EARLIER_SUMS
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.board_rows import release_boards
+from gre_bench.reports.board_rows import read_release_boards
 from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.conftest import ROOT
@@ -30,7 +30,7 @@ def test_the_board_of_a_signed_release_of_before_is_the_one_that_was_shown(folde
     assert len(shown) == 3
     loaded = load_release(folder, tmp_path / "state")
     signatures = [row["signature_id"] for row in loaded.read(CURRENT_SIGNATURES)]
-    for rows in (release_boards(folder), loaded.read(LEADERBOARD, signature_ids=signatures)):
+    for rows in (read_release_boards(folder), loaded.read(LEADERBOARD, signature_ids=signatures)):
         assert [{name: row[name] for name in old} for row, old in zip(rows, shown, strict=True)] == shown
 
 

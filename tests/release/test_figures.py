@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.release.figures import SHAPES, assign_family_marks, board_picture, write_figures
-from gre_bench.release.pages.board_page import Board, Entry, build_page_file_name, format_board_csv
+from gre_bench.release.pages.board_page import Board, BoardEntry, build_page_file_name, format_board_csv
 from gre_bench.reports.publish_editions import build_published_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
@@ -53,12 +53,12 @@ def test_ranks_of_the_published_board_are_those_of_its_scores():
 
 def test_a_picture_has_a_row_for_each_score_in_the_boards_order_and_says_what_each_is():
     entries = (
-        Entry("a/big", "model", 4.0, 3.5, 4.5, rank=1),
-        Entry("human", "human", 3.0, 2.5, 3.5, rank=2),
-        Entry("b/small", "model", 1.0, 0.5, 1.5, rank=3, group="quis"),
-        Entry("c/seen", "model", 5.0, 4.2, 5.9),
-        Entry("generic", "control", 0.0, -0.1, 0.1),
-        Entry("d/unscored", "model", None),
+        BoardEntry("a/big", "model", 4.0, 3.5, 4.5, rank=1),
+        BoardEntry("human", "human", 3.0, 2.5, 3.5, rank=2),
+        BoardEntry("b/small", "model", 1.0, 0.5, 1.5, rank=3, group="quis"),
+        BoardEntry("c/seen", "model", 5.0, 4.2, 5.9),
+        BoardEntry("generic", "control", 0.0, -0.1, 0.1),
+        BoardEntry("d/unscored", "model", None),
     )
     root = ET.fromstring(board_picture(Board("gem", "GEM", "nats", entries)))
     rows = [node for node in root.iter(SVG + "svg") if node.get("class") in ("model", "human", "control")]
@@ -82,7 +82,7 @@ def test_a_picture_has_a_row_for_each_score_in_the_boards_order_and_says_what_ea
 
 
 def test_makers_are_named_where_two_candidates_have_one_name():
-    entries = [Entry(name, "model", 1.0, rank=1) for name in ("one/m", "two/m", "two/n")]
+    entries = [BoardEntry(name, "model", 1.0, rank=1) for name in ("one/m", "two/m", "two/n")]
     texts = [
         node.text for node in ET.fromstring(board_picture(Board("gem", "GEM", "", tuple(entries)))).iter(SVG + "text")
     ]
@@ -92,7 +92,7 @@ def test_makers_are_named_where_two_candidates_have_one_name():
 def test_what_names_and_titles_say_stays_text_in_a_picture():
     nasty = "A\x1b[2J<&\x00\x0c\"'><script>alert(1)</script>"
     entries = tuple(
-        Entry(f"m/{n}{nasty}", "model", float(n), n - 0.5, n + 0.5, group=nasty, href=nasty) for n in (1, 2)
+        BoardEntry(f"m/{n}{nasty}", "model", float(n), n - 0.5, n + 0.5, group=nasty, href=nasty) for n in (1, 2)
     )
     for layout in ("file", "wide", "narrow"):
         root = ET.fromstring(board_picture(Board("gem", nasty, nasty, entries), layout))
@@ -102,7 +102,7 @@ def test_what_names_and_titles_say_stays_text_in_a_picture():
 @pytest.mark.parametrize("name", ["examiner.fast", "examiner.a/b", "examiner.../up", "examiner.ein Prüfer"])
 def test_the_figures_of_an_examiners_board_are_files_in_their_folder(tmp_path, name):
     entries = tuple(
-        Entry(f"x/{place}", "model", place, rank=place, family="X", parameters=place + 1.0) for place in (1, 2)
+        BoardEntry(f"x/{place}", "model", place, rank=place, family="X", parameters=place + 1.0) for place in (1, 2)
     )
     boards = [Board(metric, metric, "points", entries) for metric in (name, "examiner.a-b")]
     written = write_figures(boards, tmp_path / "figures")
@@ -112,7 +112,9 @@ def test_the_figures_of_an_examiners_board_are_files_in_their_folder(tmp_path, n
 
 
 def test_families_are_told_apart_without_colour():
-    boards = [Board("gem", "GEM", "nats", tuple(Entry(f"m{n}", "model", n, family=f"F{n:02d}") for n in range(40)))]
+    boards = [
+        Board("gem", "GEM", "nats", tuple(BoardEntry(f"m{n}", "model", n, family=f"F{n:02d}") for n in range(40)))
+    ]
     marks = assign_family_marks(boards)
     assert len({(mark.colour, mark.shape) for mark in marks.values()}) == 40
     assert len({mark.shape for mark in list(marks.values())[: len(SHAPES)]}) == len(SHAPES)
@@ -120,7 +122,7 @@ def test_families_are_told_apart_without_colour():
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2", "@x", "plain", 'a "quoted", name'])
 def test_a_name_in_a_boards_csv_is_never_a_formula(text):
-    board = Board("gem", "GEM", "nats", (Entry(text, "model", -1.5, low=-2.0, high=-1.0, rank=1),))
+    board = Board("gem", "GEM", "nats", (BoardEntry(text, "model", -1.5, low=-2.0, high=-1.0, rank=1),))
     (row,) = csv.DictReader(io.StringIO(format_board_csv(board)))
     assert row["candidate"].lstrip("'") == text and not row["candidate"].startswith(("=", "+", "-", "@"))
     assert (float(row["score"]), float(row["low"]), row["vs_human"]) == (-1.5, -2.0, "")

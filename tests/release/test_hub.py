@@ -26,7 +26,7 @@ def head(folder: Path) -> dict:
 
 
 def with_rows(folder: Path) -> dict[str, int]:
-    return {name: count for name, count in manifest.read(folder)["tables"].items() if count}
+    return {name: count for name, count in manifest.read_manifest(folder)["tables"].items() if count}
 
 
 def test_the_card_names_each_table_with_rows_once_and_the_board_first(folder):

@@ -15,17 +15,17 @@ import pytest
 from scipy import stats
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.release.loading import INCLUDED, find_release, load_release
 from gre_bench.release.public_tables import open_release_tables
 from gre_bench.reports import contrasts
-from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, compare_lms
+from gre_bench.reports.contrasts import compare_candidates, compare_lms, compute_contrasts_of_file
 from gre_bench.reports.verifying import verify_release
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.stats.length import estimate_length_slope
 from gre_bench.store import INCLUDED_EDITION, INCLUDED_EDITIONS
 
-CONTRASTS = resource("deployments", "contrasts", "iclr2022.toml")
+CONTRASTS = locate_resource("deployments", "contrasts", "iclr2022.toml")
 TWO_LMS = f"{INCLUDED_EDITION}-r1"
 """The first release: by two evaluation LMs."""
 LMS = ("cache-ngram-2", "gem-smollm2-2")
@@ -227,7 +227,7 @@ def test_its_contrasts_above_chance_are_tested_by_exchanges_of_reviews_as_its_bo
         p = 2 * stats.t.sf(abs(differences.mean()) / error, freedom)
         return float(differences.mean()), float(stats.t.ppf(0.975, freedom) * error), float(p)
 
-    for row in compare_contrasts(tmp_path, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
+    for row in compute_contrasts_of_file(tmp_path, INCLUDED_EDITION, CONTRASTS)["contrasts"]:
         for part in ("chance", "above_chance"):
             mean, half, p = tested(row["metric"], row["evaluation_lm"], part, (row["first"], row["second"]))
             found = [row[part][name] for name in ("difference", "low", "high", "p")]
@@ -246,7 +246,7 @@ def test_the_doubt_of_the_slope_widens_contrasts_of_unlike_lengths_most(folder, 
     load_release(folder, tmp_path)
 
     def contrasts_by_the_board() -> list[dict[str, Any]]:
-        rows = compare_contrasts(tmp_path, INCLUDED_EDITION, CONTRASTS)["contrasts"]
+        rows = compute_contrasts_of_file(tmp_path, INCLUDED_EDITION, CONTRASTS)["contrasts"]
         return [row for row in rows if (row["metric"], row["evaluation_lm"]) == ("gem_s_abstract", "cache-ngram-3")]
 
     doubted = contrasts_by_the_board()

@@ -11,7 +11,7 @@ import pytest
 from gre_bench.core.errors import LockedError
 from gre_bench.release import manifest
 from gre_bench.release.publishing import publish
-from gre_bench.reports.publish_editions import build_publication, publish_edition
+from gre_bench.reports.publish_editions import build_release_inputs, publish_edition
 from gre_bench.store import open_frozen_copy
 from tests.release.made_up import EDITION, FREE, METRICS, make, release_store_of, store_of
 from tests.release.publishing import publish_until
@@ -70,7 +70,7 @@ def test_of_two_publishers_one_wins_and_the_other_says_so(own, call):
         assert process.is_alive() and time.monotonic() < deadline
         time.sleep(0.01)
     with pytest.raises(LockedError), open_frozen_copy(store_of(own), "publish") as copy:
-        publish(release_store_of(own), build_publication(copy))
+        publish(release_store_of(own), build_release_inputs(copy))
     code, out, err = call("publish", EDITION, "--state", own)
     assert (code, out, err.count("\n")) == (3, "", 1) and "are being written by another process" in err
     assert manifest.verify_release(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r1"

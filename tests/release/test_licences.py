@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from gre_bench.ingest.snapshot import is_redistributable
-from gre_bench.release.public_tables import Additions, open_release_tables, write_database
+from gre_bench.release.public_tables import ReleaseOnlyTables, open_release_tables, write_public_tables
 from gre_bench.store import Store
 from tests.cli.calling import call, shown
 from tests.conftest import ROOT, SIXTEEN
@@ -85,7 +85,7 @@ def given_out(state: Path, edition: str, scores_only: bool = False) -> str:
     store = Store(state, edition)
     with store.lock("test"):
         store.copy_for_readers()
-    write_database(store.read_file, made, Additions(), is_redistributable, scores_only=scores_only)
+    write_public_tables(store.read_file, made, ReleaseOnlyTables(), is_redistributable, scores_only=scores_only)
     with duckdb.connect(str(made), read_only=True) as run:
         tables = [row[0] for row in run.sql("select table_name from duckdb_tables()").fetchall()]
         return "\n".join(str(run.sql(f"from {name}").fetchall()) for name in tables)

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
-from gre_bench.pipeline.ranking import text_read_by
+from gre_bench.pipeline.ranking import build_scored_text_key
 from gre_bench.release import manifest
 from gre_bench.release.loading import load_release
 from gre_bench.release.release_store import ReleaseStore
@@ -34,7 +34,7 @@ def test_a_loaded_edition_has_the_board_and_the_lengths_of_its_source_though_tex
     with there.reading() as run:
         assert run.execute("select count(*) from judgments where text is null").fetchall()[0][0] > 0
     for signature in signatures:
-        asked = text_read_by(signature)._asdict()
+        asked = build_scored_text_key(signature)._asdict()
         assert here.read(BOARD_LENGTHS, **asked) == there.read(BOARD_LENGTHS, **asked) != []
 
 
@@ -97,7 +97,7 @@ def passed_on(state, folder, damaged="", **changed):
     """The release as somebody else would pass it on: its manifest *changed*, bytes of a file *damaged*, sealed anew."""
     copy = folder / RELEASE
     shutil.copytree(state / "releases" / RELEASE, copy)
-    about = {key: value for key, value in manifest.read(copy).items() if key != "files"}
+    about = {key: value for key, value in manifest.read_manifest(copy).items() if key != "files"}
     for file in (copy, *copy.rglob("*")):
         file.chmod(0o755)
     for sealed in (manifest.NAME, manifest.SUMS):

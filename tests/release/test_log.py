@@ -86,7 +86,7 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, release
     third = put(releases, THIRD)
     with monkeypatch.context() as patch:
         patch.setattr(release_store, "now", lambda: earlier)
-        releases.log_event("published", THIRD, {"digest": manifest.digest_of(third)})
+        releases.log_event("published", THIRD, {"digest": manifest.compute_release_digest(third)})
     assert releases.update_latest_link() == SECOND == os.readlink(releases.latest)
     assert releases.next_name() == f"{EDITION}-r4"
     assert call("publish", "--erratum", "wrong", "--of", SECOND, "--retire", "--state", own)[0] == 0

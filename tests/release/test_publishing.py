@@ -14,20 +14,20 @@ from scipy.stats import ttest_ind
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
 from gre_bench.core.metrics import METRICS, find_recipe
 from gre_bench.release import manifest
-from gre_bench.release.manifest import public_settings
+from gre_bench.release.manifest import redact_settings
 from gre_bench.release.public_tables import (
     ADDED,
     RECORDS,
     REDACTED,
     WHOLE,
-    Additions,
+    ReleaseOnlyTables,
     open_release_tables,
-    write_database,
+    write_public_tables,
 )
-from gre_bench.release.publishing import publish, read_histories
+from gre_bench.release.publishing import publish, read_differences_by_edition
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import publish_editions
-from gre_bench.reports.publish_editions import build_publication, publish_edition
+from gre_bench.reports.publish_editions import build_release_inputs, publish_edition
 from gre_bench.stats.effects import adjust_by_holm
 from gre_bench.store import TABLES, open_frozen_copy
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
@@ -92,7 +92,7 @@ def test_all_texts_are_in_a_release_that_is_not_to_be_passed_on(own):
 def test_settings_are_published_without_paths_and_addresses():
     given = {"sources": {"notes": "/home/me/notes.jsonl", "text": None}, "evaluation_lm": {"endpoint": "http://10.0.0.1"},
              "fetch": {"login": "env:X", "host": None}, "edition": {"reference_slots": [1, "/a/b"]}}  # fmt: skip
-    assert public_settings(given) == {
+    assert redact_settings(given) == {
         "sources": {"notes": "notes.jsonl", "text": None},
         "evaluation_lm": {"endpoint": "(not published)"},
         "fetch": {"login": "(not published)", "host": None},
@@ -101,8 +101,10 @@ def test_settings_are_published_without_paths_and_addresses():
 
 
 def test_an_unchanged_edition_is_not_published_twice_even_with_another_package(own, monkeypatch):
-    assert manifest.packages()["duckdb"]
-    monkeypatch.setattr(publish_editions, "packages", lambda: {**manifest.packages(), "another": "1.0"})
+    assert manifest.list_package_versions()["duckdb"]
+    monkeypatch.setattr(
+        publish_editions, "list_package_versions", lambda: {**manifest.list_package_versions(), "another": "1.0"}
+    )
     again = publish_edition(store_of(own), release_store_of(own))
     assert (again.new, again.name, release_store_of(own).names()) == (False, f"{EDITION}-r1", [f"{EDITION}-r1"])
     assert publish_edition(store_of(own), release_store_of(own), again=True).name == f"{EDITION}-r2"
@@ -174,7 +176,7 @@ def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
     with duckdb.connect(str(older)) as run:
         run.sql("drop view leaderboard; drop table profiles")
     with pytest.raises(StoreError, match="has no table profiles; run gre-bench refresh"):
-        write_database(older, tmp_path / "made.duckdb", Additions(), lambda licence: False)
+        write_public_tables(older, tmp_path / "made.duckdb", ReleaseOnlyTables(), lambda licence: False)
     source = store_of(own).file
     whole = source.read_bytes()
     for damaged in (b"no database", whole[: len(whole) // 2]):
@@ -211,7 +213,7 @@ def test_two_years_are_set_beside_each_other_by_differences_to_the_human_baselin
     board = store_of(own).read(LEADERBOARD, signature_ids=ids)
     row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
     assert f"{row['vs_human']:+.2f}".replace("-", "−") in years and f"{row['score']:+.2f}" not in years
-    found, *others = all_metrics = read_histories(release_store_of(own), release_store_of(own).latest)
+    found, *others = all_metrics = read_differences_by_edition(release_store_of(own), release_store_of(own).latest)
     assert len(others) == 2 and found["editions"] == ["ICLR-2024", EDITION] and len(found["changes"]) == 3
     of_all = []
     for table in all_metrics:
@@ -238,7 +240,7 @@ def test_editions_of_two_signatures_are_no_history(own):
     )
     rank_again(earlier)
     publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
-    assert read_histories(release_store_of(own), release_store_of(own).latest) == []
+    assert read_differences_by_edition(release_store_of(own), release_store_of(own).latest) == []
 
 
 def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writes_it(own, call):
@@ -250,7 +252,7 @@ def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writ
     with open_frozen_copy(store, "publish") as copy:
         with store.lock("refresh"), store.transaction() as run:
             run.execute("delete from scores")
-        publication = build_publication(copy, again=True)
+        publication = build_release_inputs(copy, again=True)
         made = publish(release_store_of(own), publication)
     assert made.tables["scores"] == sum(row["scored"] for row in store.read(
         PROGRESS, signature_ids=[row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]

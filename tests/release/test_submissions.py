@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from gre_bench.core.records import Review
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.pipeline.submissions import find_text_faults
 from gre_bench.store import Store
 from gre_bench.store.queries import REVIEWS
@@ -26,12 +26,12 @@ ANSWERS = {
     "model": "Reader", "model_version": "2", "date": "2026-05-01", "prompt": "one prompt, two shots", "licence": "CC BY 4.0",
     "contact": "reader@example.org",
 }  # fmt: skip
-WORKFLOWS = resource("deployments", "github")
+WORKFLOWS = locate_resource("deployments", "github")
 
 
 def texts() -> dict[str, str]:
     """A review for each paper of the sample, like those of its best candidate, and with no eight words of theirs."""
-    lines = resource("data", "sample", "candidates.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = locate_resource("data", "sample", "candidates.jsonl").read_text(encoding="utf-8").splitlines()
     best = {row["paper_id"]: row["review"] for row in map(json.loads, lines) if row["candidate"] == "reviewer-thorough"}
     return {
         paper: " ".join(f"{word} indeed" if place % 6 == 0 else word for place, word in enumerate(text.split(" ")))

@@ -99,7 +99,7 @@ def test_a_signature_of_the_list_of_digests_may_lie_beside_it_and_is_not_checked
     (folder / name).write_text("a signature")
     code, out, _ = call("verify", folder)
     assert code == 0 and f"signature not checked: {name}\n" in out + "\n"
-    assert name in manifest.files_of(folder)
+    assert name in manifest.list_release_files(folder)
     (folder / name).unlink()
     (folder / name).symlink_to("/dev/zero")
     assert "is neither a file nor a folder" in call("verify", folder)[2]

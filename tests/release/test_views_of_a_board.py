@@ -14,7 +14,7 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from gre_bench.board.words import RANKED_APART
-from gre_bench.release.pages.board_data import average_by_paper, compare_all_pairs, compute_leads
+from gre_bench.release.pages.board_data import average_by_paper, compare_every_two_candidates, compute_lead_by_paper
 from gre_bench.release.pages.board_page import build_page_file_name
 from gre_bench.release.public_tables import open_release_tables
 from gre_bench.release.release_store import ReleaseStore
@@ -158,11 +158,11 @@ def test_a_comparison_is_the_paired_test_of_the_papers_that_both_have(pairs):
     other = {(f"p{n}", "r"): second for n, (_, second) in enumerate(pairs)}
     if np.std([first - second for first, second in pairs]) < 1e-6:
         return
-    (found,) = compare_all_pairs({"one": one | {("alone", "r"): 3.0}, "other": other})
+    (found,) = compare_every_two_candidates({"one": one | {("alone", "r"): 3.0}, "other": other})
     known = ttest_rel(*zip(*pairs, strict=True))
     low, high = known.confidence_interval(0.90)
     assert (found.difference, found.low, found.high) == pytest.approx(
-        (np.mean(list(compute_leads(one, other).values())), low, high)
+        (np.mean(list(compute_lead_by_paper(one, other).values())), low, high)
     )
     assert found.p == pytest.approx(known.pvalue, abs=1e-12) and found.papers == len(pairs)
     assert found.high - found.difference == pytest.approx(
@@ -173,9 +173,9 @@ def test_a_comparison_is_the_paired_test_of_the_papers_that_both_have(pairs):
 def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
     both = ({("p1", "r"): first, ("p2", "r"): second} for first, second in ((1.0, 2.5), (0.0, 1.0)))
     values = dict(zip("abc", (*both, {("p3", "r"): 1.0}), strict=True))
-    assert [(test.first, test.second) for test in compare_all_pairs(values)] == [("a", "b")]
+    assert [(test.first, test.second) for test in compare_every_two_candidates(values)] == [("a", "b")]
     assert average_by_paper({("p", "r1"): 1.0, ("p", "r2"): 2.0}) == {"p": 1.5}
-    assert compare_all_pairs({}) == [] and compare_all_pairs({"a": {}}) == []
+    assert compare_every_two_candidates({}) == [] and compare_every_two_candidates({"a": {}}) == []
 
 
 @pytest.mark.parametrize("axis", ["usd", "parameters", "released", "words"])

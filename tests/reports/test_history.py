@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.board.years import compute_changes, tabulate_editions
+from gre_bench.board.years import compute_changes_between_editions, tabulate_candidates_by_edition
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.comparison import show_candidates
+from gre_bench.cli.views.comparison import show_candidate_comparison
 from gre_bench.pipeline.importing import import_reviews
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store
@@ -92,8 +92,8 @@ def test_two_signatures_and_two_samples_are_two_histories():
         ROW | {"year": 1, "edition": edition, "signature_id": signature}
         for edition, signature in (("V-2024", "s1"), ("V-2025", "s2"), ("V-2025-pilot", "s1"), ("V-2025", "s1"))
     )
-    assert [len(compute_changes([one, other])) for other in others] == [0, 0, 1]
-    assert compute_changes([line | {"kind": "control"} for line in (one, others[-1])]) == []
+    assert [len(compute_changes_between_editions([one, other])) for other in others] == [0, 0, 1]
+    assert compute_changes_between_editions([line | {"kind": "control"} for line in (one, others[-1])]) == []
 
 
 def test_years_that_compare_stand_side_by_side_and_others_apart():
@@ -104,7 +104,7 @@ def test_years_that_compare_stand_side_by_side_and_others_apart():
             ("a", 2025, "", "s2", 1.0), ("a", 2025, "-pilot", "s1", 1.0),
         )
     ]  # fmt: skip
-    tables = tabulate_editions(rows)
+    tables = tabulate_candidates_by_edition(rows)
     assert [(one["sample"], one["signature_id"], one["editions"]) for one in tables] == [
         ("main", "s1", ["V-2024", "V-2025"]), ("main", "s2", ["V-2025"]), ("pilot", "s1", ["V-2025-pilot"]),
     ]  # fmt: skip
@@ -166,7 +166,7 @@ def test_a_paper_that_a_candidate_lost_is_never_among_its_best():
     }  # fmt: skip
     with screen.out.capture() as captured:
         about = {"compared": ["a", "human"], "edition": EDITION, "candidates": [row]}
-        show_candidates(about, details=True)
+        show_candidate_comparison(about, details=True)
     told = " ".join(captured.get().split())
     assert "a leads on no paper" in told and "human leads most on: s1 by 4.00" in told
     assert "not told apart on the board (p 0.090, corrected for the board's 6 tests); human scores" in told
@@ -187,7 +187,7 @@ def told_of(*rows, notes=("", "")) -> str:
         for metric, p, is_validated, others in rows
     ]  # fmt: skip
     with screen.out.capture() as captured:
-        show_candidates({"compared": ["a", "human"], "edition": EDITION, "candidates": told})
+        show_candidate_comparison({"compared": ["a", "human"], "edition": EDITION, "candidates": told})
     return " ".join(captured.get().split())
 
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.board.family import group_ranked_rows, list_candidate_test_rows, read_lm_orders
-from gre_bench.board.words import format_board_answer, format_ties
+from gre_bench.board.family import group_ranked_rows, list_pairwise_test_rows, read_candidate_orders_by_lm
+from gre_bench.board.words import format_ties, summarise_board
 from gre_bench.cli.views.comparison import _describe_significance
-from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, rank_statistics
+from gre_bench.ranking.rank_statistics import ScoredPairs, build_test_family, compute_rank_statistics
 from gre_bench.reports import contrasts
-from gre_bench.reports.contrasts import PlannedContrast, compare_candidates, contrast_rows
+from gre_bench.reports.contrasts import PlannedContrast, compare_candidates, compute_contrast_rows
 from gre_bench.stats.families import HolmFamily
 from gre_bench.store.queries import LeaderboardRow, SignatureRow
 
@@ -58,7 +58,7 @@ class Boards:
             names = [name for name in self.names if self.group[name] == group and name not in unranked]
             groups.append({name: k for k, name in enumerate(sorted(names, key=lambda name: -mean[name]), 1)})
         tests = self.families[lm] = build_test_family(pairs, groups, above)
-        of = {row.candidate_id: row for row in rank_statistics(pairs, groups, tests)}
+        of = {row.candidate_id: row for row in compute_rank_statistics(pairs, groups, tests)}
         rows = []
         for name in self.names:
             row: dict[str, Any] = dict.fromkeys(LeaderboardRow.__annotations__)
@@ -119,7 +119,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
         numbers[lm].setdefault((min(first, second), max(first, second)), set()).add(round(p, 12))
 
     every = [PlannedContrast(name=f"{a}-{b}", first=a, second=b) for a, b in combinations(store.names, 2)]
-    for row in contrast_rows(store, every, [store.signature(lm) for lm in LMS], []):
+    for row in compute_contrast_rows(store, every, [store.signature(lm) for lm in LMS], []):
         if row["problem"] is None:
             by_p(row["evaluation_lm"], row["first"], row["second"], row["p_holm"], row["difference"])
             number(row["evaluation_lm"], row["first"], row["second"], row["p_holm"])
@@ -139,8 +139,8 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
             if row["board"]:
                 number(lm, first, second, row["board"]["p_holm"])
     for lm, rows in store.boards.items():
-        told = read_lm_orders(store.read, lm, rows)
-        for test in list_candidate_test_rows(told[:1]):
+        told = read_candidate_orders_by_lm(store.read, lm, rows)
+        for test in list_pairwise_test_rows(told[:1]):
             number(lm, test["first"], test["second"], test["p_holm"])
         for row in rows:
             if row["p"] is not None and row["candidate"] != "human":
@@ -155,7 +155,7 @@ def verdicts(store: Boards, monkeypatch: pytest.MonkeyPatch) -> tuple[Verdicts, 
             note(lm, first, second, "level")
         for group in group_ranked_rows(rows):
             own: Any = [{**row, "group_name": None} for row in group]
-            _of_answer(format_board_answer(own, told), lm, [row["candidate"] for row in group], note)
+            _of_answer(summarise_board(own, told), lm, [row["candidate"] for row in group], note)
     return said, numbers
 
 

@@ -39,7 +39,7 @@ import numpy as np
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Case, LMIdentity, Prediction, SpanLogprob, digest
-from gre_bench.lm.protocol import EvaluationLM, predict_checked
+from gre_bench.lm.protocol import EvaluationLM, compute_checked_span_logprobs
 from gre_bench.metrics.cases import MovableReview, plan_moves
 from gre_bench.stats.intervals import clustered_test, flat_interval, paired_test
 from tests.scripted_lms import scores_of
@@ -346,7 +346,7 @@ def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
     joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
     synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
     totals = []
-    for answer in predict_checked(
+    for answer in compute_checked_span_logprobs(
         lm, [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
     ):
         if isinstance(answer, SpanError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 
 FOLDER = Path(__file__).parent
 EDITION = "SAMPLE-2026"
@@ -43,7 +43,7 @@ def make_sample(state: Path) -> None:
 
 def write_mine(folder: Path) -> None:
     """Writes mine.jsonl into *folder*: the reviews of the sample's most thorough candidate, under no name."""
-    lines = resource("data", "sample", "candidates.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = locate_resource("data", "sample", "candidates.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["candidate"] == "reviewer-thorough"]
     mine = "".join(f"{json.dumps({name: row[name] for name in ('paper_id', 'review')})}\n" for row in rows)
     (folder / "mine.jsonl").write_text(mine, encoding="utf-8")

@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 from gre_bench.stats.association import build_association, build_association_within_groups
 from gre_bench.stats.correlation import (
-    PairLogprobs,
+    ReviewPairLogprobs,
     compare_correlations,
     correlate,
     correlate_within_groups,
@@ -201,7 +201,7 @@ def test_what_allows_no_correlation_is_an_error_that_says_why(call, says):
         call()
 
 
-def pairs_of(random: np.random.Generator, papers: int, error: float) -> list[PairLogprobs]:
+def pairs_of(random: np.random.Generator, papers: int, error: float) -> list[ReviewPairLogprobs]:
     """Pairs of an exact joint distribution of two symbols, the conditionals then off by *error* nats."""
     joint = random.dirichlet(np.full(400, 0.3)).reshape(20, 20)
     one, other = joint.sum(axis=1), joint.sum(axis=0)
@@ -212,7 +212,9 @@ def pairs_of(random: np.random.Generator, papers: int, error: float) -> list[Pai
             slip = error * random.normal(size=2)
             given_x, given_y = np.log(joint[x, y] / one[x]) + slip[0], np.log(joint[x, y] / other[y]) + slip[1]
             alone = np.log(one[x]), np.log(other[y])
-            found.append(PairLogprobs(f"p{paper}", f"x{pair}", f"y{pair}", *map(float, (*alone, given_x, given_y))))
+            found.append(
+                ReviewPairLogprobs(f"p{paper}", f"x{pair}", f"y{pair}", *map(float, (*alone, given_x, given_y)))
+            )
     return found
 
 
@@ -239,7 +241,7 @@ def test_both_quantities_are_scipys_spearman_of_their_sums():
 def test_over_ordered_pairs_it_does_not_matter_which_review_is_called_x():
     pairs = pairs_of(np.random.default_rng(5), 20, 1.0)
     turned = [
-        PairLogprobs(p.paper, p.y, p.x, p.log_y, p.log_x, p.log_x_given_y, p.log_y_given_x) if place % 2 else p
+        ReviewPairLogprobs(p.paper, p.y, p.x, p.log_y, p.log_x, p.log_x_given_y, p.log_y_given_x) if place % 2 else p
         for place, p in enumerate(pairs)
     ]
     one, other = measure_symmetry(pairs, resamples=50), measure_symmetry(turned, resamples=50)

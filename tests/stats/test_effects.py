@@ -16,10 +16,10 @@ from gre_bench.stats.effects import (
     adjust_by_holm,
     combine_verdicts,
     compute_effect_size,
+    decide_by_published_rule,
     degradation_verdict,
     effect_at_length,
     manipulation_verdict,
-    published_verdict,
 )
 from gre_bench.stats.length import Slope
 from gre_bench.stats.samples import draw_bootstrap_counts
@@ -226,7 +226,7 @@ def metrics_that_pass(found: dict[tuple[int, str], list[Effect]], table: int, ki
     return {
         metric
         for (number, metric), effects in found.items()
-        if number == table and combine_verdicts(published_verdict(kind, effect) for effect in effects) == "pass"
+        if number == table and combine_verdicts(decide_by_published_rule(kind, effect) for effect in effects) == "pass"
     }
 
 
@@ -239,17 +239,21 @@ def test_papers_rule_on_the_papers_cells_says_what_the_paper_says():
     others = {"bleu", "bartscore_recall", "lm_examiner"}
     assert metrics_that_pass(FALLS, 11, "degradation") == {"gem", "gem_s_categories", *others}
     # §4.3: "LMExaminer has significant score increases after all three manipulations"; "GEM and GEM-S exhibit no".
-    assert [published_verdict("manipulation", effect) for effect in RISES[4, "lm_examiner"]] == ["fail"] * 3
+    assert [decide_by_published_rule("manipulation", effect) for effect in RISES[4, "lm_examiner"]] == ["fail"] * 3
     assert metrics_that_pass(RISES, 4, "manipulation") == {"bleu", "gem", "gem_s_abstract"}
     # A.3: "robust against GPT4 rephrase but fails in the Llama-3.1 rephrase and Meaningless Elongation".
     for metric in ("gem", "gem_s_abstract"):
-        assert [published_verdict("manipulation", effect) for effect in RISES[9, metric]] == ["pass", "fail", "fail"]
+        assert [decide_by_published_rule("manipulation", effect) for effect in RISES[9, metric]] == [
+            "pass",
+            "fail",
+            "fail",
+        ]
     # A.4: "GEM metrics remain robust against both"; "LMExaminer shows a significant increase".
     assert {"gem", "gem_s_categories"} <= metrics_that_pass(RISES, 12, "manipulation")
-    assert [published_verdict("manipulation", effect) for effect in RISES[12, "lm_examiner"]] == ["fail"] * 2
+    assert [decide_by_published_rule("manipulation", effect) for effect in RISES[12, "lm_examiner"]] == ["fail"] * 2
     assert metrics_that_pass(RISES, 14, "manipulation") == {"gem_finetune", "gem_s_abstract_finetune"}
     # Table 13: the fine-tuned GEM fails the abstract-only review.
-    assert [published_verdict("degradation", effect) for effect in FALLS[13, "gem_finetune"]] == [
+    assert [decide_by_published_rule("degradation", effect) for effect in FALLS[13, "gem_finetune"]] == [
         "pass",
         "pass",
         "fail",
@@ -260,14 +264,14 @@ def test_our_degradation_rule_agrees_with_the_papers_on_every_printed_cell():
     for name, effects in FALLS.items():
         adjusted = adjust_by_holm([effect.p for effect in effects])
         ours = [degradation_verdict(effect, p) for effect, p in zip(effects, adjusted, strict=True)]
-        assert ours == [published_verdict("degradation", effect) for effect in effects], name
+        assert ours == [decide_by_published_rule("degradation", effect) for effect in effects], name
 
 
 def test_our_manipulation_rule_differs_from_the_papers_on_these_printed_cells_only():
     differs: dict[tuple[str, str], set] = {}
     for (table, metric), effects in RISES.items():
         for place, found in enumerate(effects):
-            ours, theirs = manipulation_verdict(found), published_verdict("manipulation", found)
+            ours, theirs = manipulation_verdict(found), decide_by_published_rule("manipulation", found)
             if ours != theirs:
                 differs.setdefault((ours, theirs), set()).add((table, metric, place))
     assert differs == {

@@ -21,7 +21,7 @@ from gre_bench.stats.intervals import (
     paired_test,
     two_way_clustered_error,
 )
-from gre_bench.stats.pair_tests import correct_in_one_family, pair_tests
+from gre_bench.stats.pair_tests import correct_in_one_family, run_candidate_tests
 
 # Student's sleep data (Student 1908, table of extra hours; ten patients, two drugs): t = -4.0621, df = 9, p = 0.002833.
 SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -205,7 +205,7 @@ def test_the_clustered_test_is_students_where_each_cluster_is_one_value():
 def test_further_tests_join_the_family_of_holms_correction():
     random = np.random.default_rng(0)
     values, papers = random.normal(size=60), list(range(20)) * 3
-    tests = pair_tests(values, papers, [name for name in "abc" for _ in range(20)])
+    tests = run_candidate_tests(values, papers, [name for name in "abc" for _ in range(20)])
     together, others = correct_in_one_family(tests, [0.001, 0.9])
     family = sorted([*(test.p for test in tests), 0.001, 0.9])
     assert others[0] == pytest.approx(min(1.0, 0.001 * (len(family) - family.index(0.001))))

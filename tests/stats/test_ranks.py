@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from gre_bench.ranking.published_boards import load
-from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.pair_tests import run_candidate_tests
 from gre_bench.stats.ranks import (
+    correlate_ranks_by_two_measures,
     count_significant_orders,
     leads_over_baseline,
-    measure_agreement,
     rank_consistency,
     rank_intervals,
     ranks,
@@ -96,7 +96,10 @@ def test_equal_means_and_those_that_differ_by_rounding_share_the_better_rank():
             lambda: rank_consistency({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}),
             "all scores of a board are equal",
         ),
-        (lambda: measure_agreement([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], "ppqq", "abab"), "three names"),
+        (
+            lambda: correlate_ranks_by_two_measures([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], "ppqq", "abab"),
+            "three names",
+        ),
     ],
 )
 def test_boards_that_allow_no_rank_are_an_error_that_says_why(call, says):
@@ -116,7 +119,7 @@ def simulation(seed: int = 0, papers: int = 40, number: int = 6):
 
 def test_agreement_is_spearman_and_kendall_of_the_means():
     (one, other), papers, candidates, _ = simulation()
-    found = measure_agreement(one, other, papers, candidates)
+    found = correlate_ranks_by_two_measures(one, other, papers, candidates)
     names = list(dict.fromkeys(candidates))
     means = [
         [np.mean([v for v, c in zip(column, candidates, strict=True) if c == name]) for name in names]
@@ -136,13 +139,15 @@ def test_papers_weigh_alike_in_every_rank_however_many_references_they_have():
     candidates, papers, values = map(list, zip(*rows, strict=True))
     assert ranks(values, papers, candidates) == {"a": 1, "b": 2, "c": 3}
     assert [one.candidate for one in rank_intervals(values, papers, candidates)] == ["a", "b", "c"]
-    found = measure_agreement(values, [{"a": 3.0, "b": 2.0, "c": 1.0}[name] for name in candidates], papers, candidates)
+    found = correlate_ranks_by_two_measures(
+        values, [{"a": 3.0, "b": 2.0, "c": 1.0}[name] for name in candidates], papers, candidates
+    )
     assert (found.spearman, found.kendall, found.high) == pytest.approx((1, 1, 1))
 
 
 def test_the_interval_is_that_of_papers_drawn_again_one_by_one():
     (one, other), papers, candidates, _ = simulation(papers=12)
-    found = measure_agreement(one, other, papers, candidates, resamples=400)
+    found = correlate_ranks_by_two_measures(one, other, papers, candidates, resamples=400)
     random, names = np.random.default_rng(5), list(dict.fromkeys(candidates))
     table = np.zeros((2, 12, 6))
     for column, values in enumerate((one, other)):
@@ -156,29 +161,31 @@ def test_the_interval_is_that_of_papers_drawn_again_one_by_one():
 def test_a_measure_in_another_unit_is_the_same_measure(scale, shift, seed):
     (one, _), papers, candidates, references = simulation(seed, papers=8, number=4)
     other = [scale * value + shift for value in one]
-    tests = [pair_tests(column, papers, candidates, references) for column in (one, other)]
+    tests = [run_candidate_tests(column, papers, candidates, references) for column in (one, other)]
     said = count_significant_orders(*tests)
     assert said.only_first == said.only_second == len(said.contradict) == 0 and said.both + said.neither == 6
     assert ranks(one, papers, candidates) == ranks(other, papers, candidates)
     assert leads_over_baseline(tests[0], "human") == pytest.approx(leads_over_baseline(tests[1], "human"), rel=1e-6)
-    assert measure_agreement(one, other, papers, candidates, resamples=20).spearman == pytest.approx(1)
+    assert correlate_ranks_by_two_measures(one, other, papers, candidates, resamples=20).spearman == pytest.approx(1)
 
 
 def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
     (one, _), papers, candidates, references = simulation()
-    tests = [pair_tests(column, papers, candidates, references) for column in (one, [-value for value in one])]
+    tests = [run_candidate_tests(column, papers, candidates, references) for column in (one, [-value for value in one])]
     said = count_significant_orders(*tests)
     sure = {(t.first, t.second) if t.difference > 0 else (t.second, t.first) for t in tests[0] if t.p_holm < 0.05}
     assert len(sure) > 5 and set(said.contradict) == sure
     assert (said.both, said.only_first, said.only_second, said.neither) == (0, 0, 0, 15 - len(sure))
     columns, papers, candidates, references = simulation(3, papers=10)
-    said = count_significant_orders(*(pair_tests(column, papers, candidates, references) for column in columns))
+    said = count_significant_orders(
+        *(run_candidate_tests(column, papers, candidates, references) for column in columns)
+    )
     assert said.both + said.only_first + said.only_second + said.neither + len(said.contradict) == 15
 
 
 def test_a_lead_is_students_t_by_paper():
     (one, _), papers, candidates, references = simulation()
-    found = leads_over_baseline(pair_tests(one, papers, candidates, references), "human")
+    found = leads_over_baseline(run_candidate_tests(one, papers, candidates, references), "human")
     assert set(found) == {f"model-{k}" for k in range(1, 6)}
     by_paper = {
         name: [np.mean([v for v, p, c in zip(one, papers, candidates, strict=True) if (p, c) == (f"p{k}", name)])

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core.errors import StoreError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.release.public_tables import RECORDS, REDACTED, WHOLE
 from gre_bench.store import TABLES, VIEWS, queries
 from gre_bench.store.queries import Query
-from gre_bench.store.statements import get_statement, load_statements, read_statements
+from gre_bench.store.statements import get_statement, load_statements, read_statements_from_folder
 from tests.conftest import ROOT
 from tests.one_line import one_line
 
@@ -48,12 +48,12 @@ def test_a_file_holds_statements_by_name_and_a_file_without_names_is_one(tmp_pat
         queries__a="-- one row\nselect 1;\n",
         one="-- name: only\nselect 4;\n",
     )
-    assert dict(read_statements(folder, "queries")) == {
+    assert dict(read_statements_from_folder(folder, "queries")) == {
         "a": "-- one row\nselect 1;\n",
         "second": "-- one row\nselect 2;\n",
         "third": "select '-- name: no';\n",
     }
-    assert dict(read_statements(folder, "one")) == {"only": "select 4;\n"}
+    assert dict(read_statements_from_folder(folder, "one")) == {"only": "select 4;\n"}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_file_holds_statements_by_name_and_a_file_without_names_is_one(tmp_pat
 )
 def test_a_file_that_cannot_be_used_is_refused_with_one_line(tmp_path, files, line):
     with one_line(line, kind=StoreError):
-        read_statements(written(tmp_path / "sql", **files), "queries")
+        read_statements_from_folder(written(tmp_path / "sql", **files), "queries")
 
 
 def test_an_unknown_name_is_refused_with_one_line_and_the_nearest():
@@ -86,7 +86,7 @@ def test_every_statement_says_first_what_a_row_is_or_what_it_does():
         for name, text in load_statements(kind).items():
             assert text.startswith("-- ") and text.endswith(("\n", ";\n")), (kind, name)
     assert set(VIEWS) == set(load_statements("views"))
-    assert len(list(resource("sql").rglob("*.sql"))) <= MOST_FILES
+    assert len(list(locate_resource("sql").rglob("*.sql"))) <= MOST_FILES
 
 
 def argument(text: str, start: int) -> str:

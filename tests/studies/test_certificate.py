@@ -9,18 +9,18 @@ from statistics import fmean
 import pytest
 
 from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.records import signature_of
+from gre_bench.core.records import build_signature_from_row
 from gre_bench.lm import opening
 from gre_bench.perturbations.harms import HARMS
 from gre_bench.pipeline import perturbed_reviews
-from gre_bench.pipeline.certificates import FOLDER, certificate_of
+from gre_bench.pipeline.certificates import FOLDER, find_certificate
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validating import validate
 from gre_bench.reports.publish_editions import open_release_store, publish_edition
 from gre_bench.store import Store
 from gre_bench.store.queries import CERTIFIED
-from gre_bench.studies.certificate import certify
+from gre_bench.studies.certificate import certify_metrics
 from tests.cli.calling import shown
 from tests.flows.refreshing import DEMO, EDITION, demo, query, refreshed, use
 from tests.scripted_lms import OverlapLM
@@ -29,7 +29,7 @@ ASKED = ('scoring.metrics=["gem", "gem_raw", "length"]', "edition.papers=5", "va
 
 
 def run(state, *overrides, **more):
-    return certify(Job(demo(*ASKED, *overrides), state, **more))
+    return certify_metrics(Job(demo(*ASKED, *overrides), state, **more))
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,9 @@ def test_a_validation_after_a_certificate_has_its_own_changes_and_the_detail_nam
     summary = validate(Job(asked, state))
     assert {row["change"] for row in summary["effects"]} == {"line_deletion", "shuffled_lines"}
     details = dict(query(state, "select metric, detail from validations join signatures using (signature_id)"))
-    line = certificate_of(state, signature_of(json.loads(next(iter(files(state).values())))["signature"])).sentence
+    line = find_certificate(
+        state, build_signature_from_row(json.loads(next(iter(files(state).values())))["signature"])
+    ).sentence
     assert line.startswith("on 113 papers (computed from 5) tells garbling from ")
     assert any(detail.endswith(CERTIFIED + line) for detail in details.values())
 
@@ -146,10 +148,10 @@ def test_the_board_and_its_json_say_what_the_certificate_does(state):
 
 def test_a_damaged_certificate_is_one_line(state):
     file = next((state / FOLDER / EDITION).iterdir())
-    signature = signature_of(json.loads(file.read_text())["signature"])
+    signature = build_signature_from_row(json.loads(file.read_text())["signature"])
     file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))
     with pytest.raises(StoreError, match=r"is damaged; remove it, or make it again: gre-bench study validate --cert"):
-        certificate_of(state, signature)
+        find_certificate(state, signature)
 
 
 def test_the_command_prints_a_line_for_each_harm_within_80_columns(state):

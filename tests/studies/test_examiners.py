@@ -17,15 +17,15 @@ from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import LMIdentity, SpanLogprob
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.examiners.rater_results import LAYOUTS
 from gre_bench.flows.examiner_study import examiner_study
-from gre_bench.ingest.datasets.rated import read_graded_texts
-from gre_bench.pipeline.importing import import_graded
+from gre_bench.ingest.datasets.rated import read_graded_summaries
+from gre_bench.pipeline.importing import import_graded_reviews
 from gre_bench.pipeline.runs.job import record_run
 from gre_bench.store import Store
 from gre_bench.studies.examiners.comparison import compare
-from gre_bench.studies.examiners.inputs import build_grid, load_study, parse_study
+from gre_bench.studies.examiners.inputs import build_examiner_grid, load_study, parse_study
 from gre_bench.studies.examiners.study import ExaminerJob, estimate_study_cost
 from tests.conftest import ROOT, real
 from tests.flows.refreshing import use
@@ -239,11 +239,11 @@ def test_the_folder_of_a_model_is_a_path_beside_the_settings_or_a_pretrained_mod
 def test_the_shipped_settings_have_every_row_of_every_table():
     shipped = load_study(ROOT / "deployments" / "examiners.toml")
     assert set(shipped.layouts) == set(LAYOUTS)
-    found = build_grid(shipped, "summary", dict.fromkeys(shipped.generated, "Read the text."))
+    found = build_examiner_grid(shipped, "summary", dict.fromkeys(shipped.generated, "Read the text."))
     printed = {name: set(one.rows) for name, one in LAYOUTS.items()}
     assert {name: set(rows) for name, rows in found.rows.items()} == printed
     assert all(name in found.examiners for rows in found.rows.values() for name in rows.values())
-    of_reviews = build_grid(shipped, "review", dict.fromkeys(shipped.generated, "Read the text."))
+    of_reviews = build_examiner_grid(shipped, "review", dict.fromkeys(shipped.generated, "Read the text."))
     assert {one.item for one in of_reviews.examiners.values()} == {"review"}
     used = {
         value
@@ -262,7 +262,7 @@ def test_the_shipped_settings_have_every_row_of_every_table():
 
 def test_a_name_of_ones_own_takes_no_place_of_a_printed_row():
     own = {"human-fine": {"template": "p1"}, "p5-coarse": {"template": "p5"}}
-    made = build_grid(parse_study({"layouts": ["001_table8", "003_table8"], "examiners": own}), "summary", {})
+    made = build_examiner_grid(parse_study({"layouts": ["001_table8", "003_table8"], "examiners": own}), "summary", {})
     printed = made.rows["001_table8"]["Human | Base"]
     assert printed.startswith("human-fine#") and made.examiners[printed].template == "human"
     assert made.examiners["human-fine"].template == "p1"
@@ -375,8 +375,8 @@ def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
         store.lock("import"),
         record_run(store, "import", settings.load_recorded_settings(tree), shown=False) as progress,
     ):
-        file = resource("data", "sample_proposals", "proposals.jsonl")
-        import_graded(store, progress.run_id, file, "proposals", None, None)
+        file = locate_resource("data", "sample_proposals", "proposals.jsonl")
+        import_graded_reviews(store, progress.run_id, file, "proposals", None, None)
         progress.end("done")
     with scripted_chat(write=examiner(quality=lambda prompt: len(prompt) % 50 / 50)) as server:
         asked = job(server, {"base": {"template": "base"}})
@@ -420,15 +420,15 @@ def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
 def test_a_file_that_is_none_is_refused_with_the_row(tmp_path, text, why):
     (tmp_path / "texts.tsv").write_text(text)
     with pytest.raises(SourceError, match=why):
-        read_graded_texts(tmp_path / "texts.tsv")
+        read_graded_summaries(tmp_path / "texts.tsv")
 
 
 def test_quotation_marks_are_text_in_a_tsv_file_and_quote_in_a_csv_file(tmp_path):
-    found = read_graded_texts(table(tmp_path))
+    found = read_graded_summaries(table(tmp_path))
     assert (found[0].source, found[0].item_id) == ('Source "0', "doc0:M0")
     assert len({text.item_id for text in found}) == 12
     (tmp_path / "texts.csv").write_text('SRC,HYP,Score\n"A, b",c,3\n"A, b",d,\n')
-    one, other = read_graded_texts(tmp_path / "texts.csv")
+    one, other = read_graded_summaries(tmp_path / "texts.csv")
     assert (one.source, one.group, one.human) == ("A, b", other.group, 3.0) and other.human is None
     assert (one.item_id, other.item_id) == (one.group, f"{one.group}:2")
 
@@ -487,7 +487,7 @@ def test_metrics_without_an_lm_have_their_real_taus_on_the_shared_task(tmp_path)
     assert (summary["texts"], summary["sources"]) == (320, 97)
     taus = {name: row["kendall"]["value"] for name, row in found(summary).items()}
     assert taus == pytest.approx({"length": 0.080, "rouge_l": 0.164, "bertscore": 0.268}, abs=5e-4)
-    texts = read_graded_texts(summaries)
+    texts = read_graded_summaries(summaries)
     assert taus["length"] == pytest.approx(
         kendalltau([len(text.text.split()) for text in texts], [text.human for text in texts]).statistic
     )

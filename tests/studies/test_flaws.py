@@ -16,7 +16,7 @@ from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.correctness import NOT_MEASURED, format_correctness_line, load_flaw_results
 from gre_bench.reports.publish_editions import open_release_store, publish_edition
-from gre_bench.store import ReadCopy, Store
+from gre_bench.store import ReadersCopyStore, Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, SAMPLE
 from gre_bench.studies.flaws import (
     RECORD,
@@ -24,10 +24,10 @@ from gre_bench.studies.flaws import (
     build_flaw_job,
     compute_flaw_results,
     compute_word_share,
+    create_edition_with_flaws,
     find_papers_with_same_flaw,
-    plant_edition,
+    read_flaw_edition_record,
     read_flaw_scores,
-    read_record,
     write_results,
 )
 from tests.cli.calling import call
@@ -50,7 +50,7 @@ def made(tmp_path_factory):
     state = tmp_path_factory.mktemp("flaws")
     refresh(Job(demo(LM, 'scoring.metrics=["gem"]', "scoring.chance=false"), state))
     job, study = study_of(state)
-    record = plant_edition(job, study)
+    record = create_edition_with_flaws(job, study)
     summary = refresh(job)
     results = compute_flaw_results(job, record)
     write_results(job, study, results)
@@ -64,7 +64,7 @@ def state(made, tmp_path):
 
 def test_each_paper_has_four_texts_with_its_two_flaws_as_references(made):
     _, job, _, record, summary, _ = made
-    store = ReadCopy(job.state, job.settings.edition.edition)
+    store = ReadersCopyStore(job.state, job.settings.edition.edition)
     papers = {paper.paper_id: paper for paper in read_known_papers(store)}
     assert store.key == f"{EDITION}-flaws" and len(record["papers"]) == 6 and len(papers) == 24
     assert summary["outcome"] == "done", summary["message"]
@@ -109,10 +109,10 @@ def test_a_paper_without_a_score_does_not_count(made):
 
 def test_the_study_goes_on_where_it_stopped_and_adds_scripts(made, state):
     job, study = study_of(state)
-    before = {review.review_id for review in read_known_reviews(ReadCopy(state, study.edition))}
-    again = plant_edition(job, replace(study, scripts=(*SCRIPTS, "oblique-100")))
+    before = {review.review_id for review in read_known_reviews(ReadersCopyStore(state, study.edition))}
+    again = create_edition_with_flaws(job, replace(study, scripts=(*SCRIPTS, "oblique-100")))
     assert again["papers"] == made[3]["papers"]
-    added = {review.review_id for review in read_known_reviews(ReadCopy(state, study.edition))} - before
+    added = {review.review_id for review in read_known_reviews(ReadersCopyStore(state, study.edition))} - before
     assert len(added) == 24 and all(name.endswith("scripted-oblique-100") for name in added)
     assert refresh(job)["scored_now"] > 0
     assert refresh(job)["scored_now"] == 0
@@ -122,7 +122,7 @@ def test_the_study_goes_on_where_it_stopped_and_adds_scripts(made, state):
 def test_another_planting_of_the_same_edition_is_refused(state, more, named):
     job, study = study_of(state, **more)
     with pytest.raises(SettingsError, match=f"planted with another .*{named}.*never change"):
-        plant_edition(job, study)
+        create_edition_with_flaws(job, study)
 
 
 def test_an_edition_of_flaws_is_never_released_and_gets_no_flaws(state):
@@ -143,10 +143,10 @@ def test_a_lost_record_and_a_changed_paper_are_named(state):
     places[0]["before"] = "0" * 64
     file.write_text(json.dumps(record))
     with pytest.raises(StoreError, match="has another text than when its flaws were planted"):
-        plant_edition(job, study)
+        create_edition_with_flaws(job, study)
     file.write_text("{")
     with pytest.raises(StoreError, match="missing or damaged"):
-        read_record(job.store)
+        read_flaw_edition_record(job.store)
 
 
 def test_papers_without_texts_are_counted_and_refused(state):
@@ -155,7 +155,7 @@ def test_papers_without_texts_are_counted_and_refused(state):
     Store(state, EDITION).copy_for_readers()
     job, study = study_of(state)
     with pytest.raises(SourceError, match="0 papers can take two flaws .16 with no text"):
-        plant_edition(job, study)
+        create_edition_with_flaws(job, study)
 
 
 def test_the_board_tells_what_was_measured(made, tmp_path):
@@ -246,7 +246,7 @@ def test_board_and_page_tell_correctness_or_that_it_was_not_measured(state):
     first = publish_edition(store, release_store)
     page = (first.folder / "index.html").read_text()
     assert "Known flaws were planted in 6" in page and "scripted-plain-100" in page
-    texts = [paper.text for paper in read_known_papers(ReadCopy(state, f"{EDITION}-flaws"))]
+    texts = [paper.text for paper in read_known_papers(ReadersCopyStore(state, f"{EDITION}-flaws"))]
     assert not any((text or "")[:400] in page for text in texts)
     assert publish_edition(store, release_store).name == first.name, "nothing has changed"
     (state / "editions" / EDITION / "correctness.json").unlink()

@@ -15,11 +15,11 @@ from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.flows.compare_guidelines import compare_guidelines
-from gre_bench.guidelines.ratings import convert_temporary_score
+from gre_bench.guidelines.ratings import convert_temporary_score_to_rating
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import load_condition
-from gre_bench.studies.guideline_comparison import GuidelineJob, compare_conditions, estimate_comparison_cost
+from gre_bench.studies.guideline_comparison import GuidelineJob, estimate_comparison_cost, run_guideline_comparison
 from gre_bench.studies.guidelines import build_outcome_row, parse_outcomes, parse_rmse_reference
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
@@ -69,7 +69,7 @@ def command(job):
 
 
 def run(job):
-    return compare_conditions(job)
+    return run_guideline_comparison(job)
 
 
 def paper_of(body):
@@ -92,7 +92,7 @@ def reviewer(body):
     mean, name = HUMAN[paper_of(body)], condition_of(body)
     if name == "rubric":
         temporary = (-10, 0, 4)[paper_of(body) % 3]
-        return f"Temporary score: {temporary}\nNormalized: {convert_temporary_score(temporary)}\nIt is sound.\nOverall Rating: (8)"
+        return f"Temporary score: {temporary}\nNormalized: {convert_temporary_score_to_rating(temporary)}\nIt is sound.\nOverall Rating: (8)"
     offset = {"none": 2, "arr": 0, "neurips": (-1) ** paper_of(body), "own": 1}.get(name, 0)
     rating = 5 if name == "iclr" else mean + offset
     return f"<think>\nOverall Rating: (1)\n</think>\nThe paper is sound and clear, and the method is sound.\n\n**Overall Rating: ({rating})**"
@@ -141,7 +141,7 @@ def test_every_file_of_a_study_accounts_for_every_planned_paper(whole):
 
 def test_a_rubric_shows_the_models_own_rating_and_the_recomputed_one(whole):
     outcome = found(whole[1])["bad+rubric"]
-    expected = [convert_temporary_score((-10, 0, 4)[place % 3]) - mean for place, mean in enumerate(HUMAN)]
+    expected = [convert_temporary_score_to_rating((-10, 0, 4)[place % 3]) - mean for place, mean in enumerate(HUMAN)]
     assert outcome.closeness.bias.value == pytest.approx(8 - sum(HUMAN) / PAPERS)
     assert outcome.recomputed.bias.value == pytest.approx(sum(expected) / PAPERS)
     assert outcome.recomputed.papers == build_outcome_row(outcome)["recomputed_papers"] == PAPERS

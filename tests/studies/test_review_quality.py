@@ -20,7 +20,7 @@ from gre_bench.ingest.records.notes import list_review_fields
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import find_venue_entry
 from gre_bench.prompts.conditions import load_condition
-from gre_bench.studies.guideline_comparison import compare_given_reviews
+from gre_bench.studies.guideline_comparison import compare_guidelines_of_given_reviews
 from gre_bench.studies.guidelines import parse_outcomes
 from gre_bench.studies.review_quality import QualityJob, generate_group_guideline, grade
 from tests.conftest import SIXTEEN, real
@@ -216,7 +216,7 @@ def given(folder, human=RATINGS, rows=ROWS, file="llm_reviews.jsonl"):
 
 @pytest.mark.parametrize("file", ["llm_reviews.jsonl", "llm_reviews.parquet"])
 def test_reviews_written_elsewhere_are_held_against_human_means(tmp_path, file):
-    summary = compare_given_reviews("given", given(tmp_path / "d", file=file), tmp_path / "state")
+    summary = compare_guidelines_of_given_reviews("given", given(tmp_path / "d", file=file), tmp_path / "state")
     found = {outcome.condition: outcome for outcome in parse_outcomes(summary)}
     numbers = {name: (one.closeness.rmse.value, one.scored, one.planned) for name, one in found.items()}
     assert numbers == {"base": (1, 3, 3), "few": (0, 3, 3)}
@@ -229,7 +229,9 @@ def test_reviews_written_elsewhere_are_held_against_human_means(tmp_path, file):
 
 def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_failed(tmp_path):
     rows = [{"paper_id": paper, "model": "m", "Overall": 5} for paper in ("p1", "p2", "p4", "p9")]
-    (outcome,) = parse_outcomes(compare_given_reviews("given", given(tmp_path / "d", rows=rows), tmp_path / "state"))
+    (outcome,) = parse_outcomes(
+        compare_guidelines_of_given_reviews("given", given(tmp_path / "d", rows=rows), tmp_path / "state")
+    )
     assert (outcome.planned, outcome.scored, outcome.excluded, outcome.failed) == (5, 2, 2, 1)
     assert outcome.reasons == {"no_review": 1, "no_human_rating": 2} and outcome.closeness is None
 
@@ -249,7 +251,7 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
 ])  # fmt: skip
 def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
     with pytest.raises(SourceError, match=re.escape(why)):
-        compare_given_reviews("given", given(tmp_path / "d", **more), tmp_path / "state")
+        compare_guidelines_of_given_reviews("given", given(tmp_path / "d", **more), tmp_path / "state")
     assert not (tmp_path / "state" / "studies").exists()
 
 
@@ -269,7 +271,7 @@ def test_the_commands_show_what_was_found(tmp_path):
 
 @pytest.mark.shared
 def test_six_real_runs_of_three_models_against_the_human_means_of_300_papers(tmp_path):
-    summary = compare_given_reviews("real", real("llm-reviews-iclr2022"), tmp_path)
+    summary = compare_guidelines_of_given_reviews("real", real("llm-reviews-iclr2022"), tmp_path)
     found = {(one.model.partition("-2")[0], one.condition): one for one in parse_outcomes(summary)}
     assert len(found) == 6 and all(one.scored == one.planned == 300 for one in found.values())
     numbers = {

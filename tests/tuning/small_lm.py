@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import torch
 
 from gre_bench.tuning.pairs import Example
-from gre_bench.tuning.record import HISTORY, HistoryPoint
+from gre_bench.tuning.record import HISTORY, TrainingStepResult
 from gre_bench.tuning.trainer import train
 from gre_bench.tuning.tuning_settings import TuningSettings
 
@@ -68,7 +68,7 @@ def train_until(folder: str, points: int, seconds: float) -> None:
     """A training that a timer ends *seconds* after its history has so many *points*, whatever it does then."""
     torch.set_num_threads(1)
 
-    def pause(_: HistoryPoint) -> None:
+    def pause(_: TrainingStepResult) -> None:
         if (Path(folder) / HISTORY).read_text().count("\n") == points:
             signal.setitimer(signal.ITIMER_REAL, seconds)
         time.sleep(0.05)

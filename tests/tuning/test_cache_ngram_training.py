@@ -11,7 +11,7 @@ import pytest
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Prediction
-from gre_bench.lm.ngram.backoff import Backoff, count_backoff_ngrams
+from gre_bench.lm.ngram.backoff import BackoffTrigramModel, count_backoff_ngrams
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.tuning.ngram_training import TrainingRecipe, evaluate_held_out, fit_shared_topics, save, train
 
@@ -42,7 +42,7 @@ def trained() -> tuple[CacheNgram, object]:
 
 def test_kept_n_grams_are_discounted_and_the_rest_goes_to_the_shorter_context() -> None:
     arrays = count_backoff_ngrams([np.array([3, 4, 3, 4, 3, 3, 1])], 5, 1)
-    model = Backoff(arrays)
+    model = BackoffTrigramModel(arrays)
     ids = np.array([3, 4, 3])
     chances = model.compute_word_probabilities(ids, model.build_contexts(ids))
     # kinds of bigrams by their second word: (newline, 3), (4, 3), (3, 3) | (3, 4) | (3, end)
@@ -57,7 +57,7 @@ def test_kept_n_grams_are_discounted_and_the_rest_goes_to_the_shorter_context() 
 @pytest.mark.parametrize("fewest", [1, 2, 99])
 def test_bent_and_unbent_the_chances_of_all_words_sum_to_one(fewest: int) -> None:
     rng = np.random.default_rng(3)
-    model = Backoff(count_backoff_ngrams([rng.integers(1, 9, 40) for _ in range(9)], 10, fewest))
+    model = BackoffTrigramModel(count_backoff_ngrams([rng.integers(1, 9, 40) for _ in range(9)], 10, fewest))
     ids = rng.integers(0, 10, 50)
     contexts = model.build_contexts(ids)
     every = np.array([model.compute_word_probabilities(np.full(50, word), contexts) for word in range(10)])

@@ -236,7 +236,10 @@ def test_a_folder_of_another_training_or_of_something_else_is_refused(base: Path
     for other, what in ((tmp_path / "other", r" \(thesis.tex\)"), (base, "")):
         with pytest.raises(SettingsError, match=f"holds something else{what}"):
             tune(base, other)
-    with record.claim_folder(tmp_path / "new"), pytest.raises(LockedError, match="another process is training into"):
+    with (
+        record.lock_training_folder(tmp_path / "new"),
+        pytest.raises(LockedError, match="another process is training into"),
+    ):
         tune(base, tmp_path / "new")
 
 

@@ -17,7 +17,7 @@ from gre_bench.tuning.pairs import (
     build_review_predictions,
     build_training_examples,
     build_training_predictions,
-    choose_rivals,
+    choose_rival_texts,
 )
 from tests.lm.chat_models import build_tokenizer
 
@@ -93,8 +93,8 @@ PAPERS = [
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_rivals_are_of_other_papers_by_the_same_writers_and_most_are_on_the_same_topic(count: int, monkeypatch) -> None:
     monkeypatch.setattr("gre_bench.tuning.pairs._NEAR", 2)  # of 24 papers of a writer, two more are on a topic
-    found = choose_rivals(PAPERS, count, seed=7)
-    assert found == choose_rivals(PAPERS, count, seed=7) and found != choose_rivals(PAPERS, count, seed=8)
+    found = choose_rival_texts(PAPERS, count, seed=7)
+    assert found == choose_rival_texts(PAPERS, count, seed=7) and found != choose_rival_texts(PAPERS, count, seed=8)
     of = {text: paper for paper in PAPERS for text in paper.judgments}
     topic = {text: text.split()[4] for text in of}
     for paper, texts in zip(PAPERS, found, strict=True):
@@ -106,9 +106,9 @@ def test_rivals_are_of_other_papers_by_the_same_writers_and_most_are_on_the_same
 def test_a_passage_of_the_paper_is_the_last_rival_in_place_of_a_review_of_any_paper() -> None:
     passage = "The reviewer appreciates a passage of its own.\n\nA stray line."
     with_one = [replace(PAPERS[0], passage=passage), *PAPERS[1:]]
-    without, found = choose_rivals(PAPERS, 2, seed=7), choose_rivals(with_one, 2, seed=7)
+    without, found = choose_rival_texts(PAPERS, 2, seed=7), choose_rival_texts(with_one, 2, seed=7)
     assert found[0] == (without[0][0], passage) and found[1:] == without[1:]
-    assert choose_rivals(with_one, 1, seed=7)[0] == choose_rivals(PAPERS, 1, seed=7)[0]
+    assert choose_rival_texts(with_one, 1, seed=7)[0] == choose_rival_texts(PAPERS, 1, seed=7)[0]
     asked, _, places = build_training_predictions(with_one, ["gem"], 7, "strict", others=2)
     strange = [prediction.x for prediction, (lesson, wrong) in zip(asked, places, strict=True) if wrong and not lesson]
     assert strange.count(passage.split("\n")[0]) == 3  # prepared like every other text
@@ -121,9 +121,9 @@ def test_a_passage_of_the_paper_is_the_last_rival_in_place_of_a_review_of_any_pa
 def test_a_paper_of_two_writers_is_no_rival_of_itself_and_one_alone_has_none() -> None:
     twice = [JudgedPaper("p", (R1, R2, R3), writers=frozenset([name])) for name in ("a", "b")]
     assert (
-        choose_rivals(twice, 2, 0) == [(), ()]
-        and choose_rivals([PAPER], 2, 0) == [()]
-        and choose_rivals([], 2, 0) == []
+        choose_rival_texts(twice, 2, 0) == [(), ()]
+        and choose_rival_texts([PAPER], 2, 0) == [()]
+        and choose_rival_texts([], 2, 0) == []
     )
 
 

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from gre_bench.tuning import shared_prefixes  # noqa: E402
 from gre_bench.tuning.pairs import Example, build_batches  # noqa: E402
-from gre_bench.tuning.trainer import summed_loss  # noqa: E402
+from gre_bench.tuning.trainer import compute_padded_batch_loss  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +43,10 @@ def test_loss_and_gradient_are_those_of_one_conversation_at_a_time(model, traine
     model.requires_grad_(True)
     model.lm_head.weight.requires_grad_(trained == "all")
     batch = [example(ids, data.draw(st.integers(1, len(ids) - 1))) for ids in texts]
-    alone = sum(summed_loss(model, [each]) for each in batch)
+    alone = sum(compute_padded_batch_loss(model, [each]) for each in batch)
     slopes = gradients(model, alone)
     with shared_prefixes.share_prefixes_in(model):
-        together = shared_prefixes.summed_loss(model, batch)
+        together = shared_prefixes.compute_shared_prefix_loss(model, batch)
         found = gradients(model, together)
     assert together.item() == pytest.approx(alone.item(), rel=1e-5)
     assert found.keys() == slopes.keys()
@@ -65,7 +65,7 @@ def test_the_contrastive_loss_and_its_gradient_are_those_by_hand(model, weight):
         Example((3, 2, 1, 1, 1), weights, (0, 5)),  # nothing to tell it from
         Example((2, 2, 1, 1, 1), weights, (0, -1)),
     ]
-    totals = torch.stack([-summed_loss(model, [each]) for each in batch])
+    totals = torch.stack([-compute_padded_batch_loss(model, [each]) for each in batch])
     chosen = [torch.log_softmax(totals[[index, 2, 3, 4]] / 2.0, 0)[0] for index in (0, 1)]
     by_hand = -totals[[0, 1, 5, 6]].sum() - weight * 8 * (chosen[0] + chosen[1]) / 2
     slopes = gradients(model, by_hand)
@@ -82,9 +82,12 @@ def test_without_anything_wrong_the_contrastive_loss_is_the_usual_one_and_the_mo
     before = model.config._attn_implementation
     with shared_prefixes.share_prefixes_in(model):
         assert model.config._attn_implementation == shared_prefixes.NAME
-        both = [shared_prefixes.contrastive_loss(model, batch, 1.0, 5.0), shared_prefixes.summed_loss(model, batch)]
+        both = [
+            shared_prefixes.contrastive_loss(model, batch, 1.0, 5.0),
+            shared_prefixes.compute_shared_prefix_loss(model, batch),
+        ]
         with pytest.raises(ValueError, match="its last ones"):  # learnt tokens that are not the end
-            shared_prefixes.summed_loss(model, [Example((1, 2, 3), (0.0, 1.0, 0.5))])
+            shared_prefixes.compute_shared_prefix_loss(model, [Example((1, 2, 3), (0.0, 1.0, 0.5))])
     assert both[0].item() == pytest.approx(both[1].item(), rel=1e-6)
     assert model.config._attn_implementation == before
 

@@ -17,8 +17,8 @@ torch = pytest.importorskip("torch", reason="training needs the extra `lm`")
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError  # noqa: E402
 from gre_bench.tuning.pairs import Example, build_batches, sum_trained_weights  # noqa: E402
-from gre_bench.tuning.record import CHECKPOINT, HISTORY, History, HistoryPoint  # noqa: E402
-from gre_bench.tuning.trainer import learning_rate, summed_loss, train  # noqa: E402
+from gre_bench.tuning.record import CHECKPOINT, HISTORY, TrainingHistory, TrainingStepResult  # noqa: E402
+from gre_bench.tuning.trainer import compute_padded_batch_loss, learning_rate, train  # noqa: E402
 from gre_bench.tuning.tuning_settings import TuningSettings  # noqa: E402
 from tests.one_line import one_line  # noqa: E402
 from tests.tuning import small_lm  # noqa: E402
@@ -63,9 +63,9 @@ def test_the_loss_is_the_weighted_one_whatever_the_padding() -> None:
     model = SmallLM().eval()
     total, weight = by_hand(model, MIXED)
     assert weight == sum_trained_weights(MIXED) == 6.5
-    assert summed_loss(model, MIXED).item() == pytest.approx(total, rel=1e-6)
-    apart = sum(summed_loss(model, [example]).item() for example in MIXED)
-    assert summed_loss(model, MIXED).item() == pytest.approx(apart, rel=1e-6)
+    assert compute_padded_batch_loss(model, MIXED).item() == pytest.approx(total, rel=1e-6)
+    apart = sum(compute_padded_batch_loss(model, [example]).item() for example in MIXED)
+    assert compute_padded_batch_loss(model, MIXED).item() == pytest.approx(apart, rel=1e-6)
 
 
 def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None
 
 def test_training_lowers_the_held_out_loss_and_says_so_in_lines(tmp_path: Path) -> None:
     model = SmallLM()
-    seen: list[HistoryPoint] = []
+    seen: list[TrainingStepResult] = []
     past = train(model, LEARNT, TRAINING, tmp_path, held_out=HELD_OUT, on_step=seen.append)
     assert past.steps == 18 and [step for step, _ in past.held_out] == [0, 5, 10, 15, 18]
     assert past.held_out[-1][1] < past.held_out[0][1] - 0.2
@@ -159,7 +159,7 @@ def test_arithmetic_in_bfloat16_leaves_the_weights_in_float32(tmp_path: Path) ->
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, torch.Tensor], History, str]:
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, torch.Tensor], TrainingHistory, str]:
     """Weights, history and its lines of a run that nobody disturbed."""
     torch.set_num_threads(1)
     folder, model = tmp_path_factory.mktemp("unbroken"), SmallLM()
@@ -188,7 +188,7 @@ def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Pat
     class Failure(Exception):
         pass
 
-    def fail(point: HistoryPoint) -> None:
+    def fail(point: TrainingStepResult) -> None:
         if point.step == last:
             raise Failure
 
@@ -229,7 +229,7 @@ def test_a_cut_checkpoint_is_refused_by_name(tmp_path: Path, file: str) -> None:
 def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def fill(point: HistoryPoint) -> None:
+    def fill(point: TrainingStepResult) -> None:
         if point.step == 3:
             resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
 
@@ -273,7 +273,7 @@ def test_a_model_that_a_step_has_spoilt_is_not_kept(tmp_path: Path, held_out) ->
 def test_where_a_checkpoint_is_in_the_way_of_a_lower_learning_rate_the_advice_says_so(tmp_path: Path) -> None:
     model = SmallLM()
 
-    def spoil(point: HistoryPoint) -> None:
+    def spoil(point: TrainingStepResult) -> None:
         if point.step == 2:
             with torch.no_grad():
                 model.head.bias[3] = math.nan
@@ -300,7 +300,9 @@ def test_running_out_of_memory_says_what_to_lower_and_other_faults_fly(tmp_path,
         (Mock(side_effect=full), LMError, lower),
         (lambda: torch.ones(2) @ torch.ones(3), RuntimeError, "inconsistent tensor size"),
     ):
-        monkeypatch.setattr("gre_bench.tuning.trainer.summed_loss", lambda model, batch, fault=fault: fault())
+        monkeypatch.setattr(
+            "gre_bench.tuning.trainer.compute_padded_batch_loss", lambda model, batch, fault=fault: fault()
+        )
         with pytest.raises(kind, match=why):
             train(SmallLM(), MIXED, TRAINING, tmp_path)
 

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from gre_bench.core import asking
 from gre_bench.core.records import Case, Paper, Problem
 from gre_bench.examiners import grading
-from gre_bench.examiners.examiner import GradingItem, build_improvement_chat, build_instruction_chat, examiner_of
+from gre_bench.examiners.examiner import GradingItem, build_improvement_chat, build_instruction_chat, parse_examiner
 from gre_bench.examiners.pairwise import TextPair
 from gre_bench.examiners.templates import TEMPLATES, Template
 from gre_bench.guidelines.quality_points import CRITERIA, FieldedReview
@@ -160,7 +160,7 @@ def _families() -> dict[str, list[Template]]:
 def _graded(ask: Mapping[str, Any], form: Template, items: Sequence[GradingItem], **more: Any) -> list[Outcome]:
     tree = {"template": form.name, "granularity": form.granularities[0]} | more
     tree |= {"instructions": INSTRUCTIONS} if form.name == "generated" else {}
-    return [_outcome(one) for one in steps.grade_items(**ask, examiner=examiner_of(tree), items=items)]
+    return [_outcome(one) for one in steps.grade_items(**ask, examiner=parse_examiner(tree), items=items)]
 
 
 def _lm_examiner(name: str, context: WriterContext, texts: Texts) -> list[Outcome]:

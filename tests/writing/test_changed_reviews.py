@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Paper
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.review_text import split_into_sections
 from gre_bench.perturbations.edits import check_completion
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.perturbations.wording import load_phrases, rephrase_review
 from gre_bench.prompts.library import load
 from gre_bench.writing.lm_writer import PROMPTS
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from gre_bench.writing.rules.writer import NAMES, read_vague_sentences, summarise_stances
 from gre_bench.writing.writers import WriterContext, open_text_writer
 from tests.perturbations.toy import BLANKED, SPACED, TOY
@@ -188,7 +188,7 @@ def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_rea
     names = [part.name for part in split_into_sections(written.text) if part.kind in ("summary", "mixed", "verdict")]
     assert names == ["summary of the paper", "strength and weaknesses", "summary of the review"]
     assert written.text == by_rule("abstract_only", item(text="Another review.")).text
-    assert all(opening in judgments_of(written.text) for opening in OPENINGS[:3])
+    assert all(opening in write_rule_judgments(written.text) for opening in OPENINGS[:3])
 
 
 @pytest.mark.parametrize(("style", "text", "expected"), [
@@ -214,13 +214,13 @@ def test_a_rephrasing_by_rule_keeps_headings_and_judgments(name):
     assert [part.heading for part in split_into_sections(written.text)] == [
         part.heading for part in split_into_sections(REVIEW)
     ]
-    before, after = (len(judgments_of(text).splitlines()) for text in (REVIEW, written.text))
+    before, after = (len(write_rule_judgments(text).splitlines()) for text in (REVIEW, written.text))
     assert before == after
     assert written.text != REVIEW
 
 
 def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
-    lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
+    lines = locate_resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
     assert len(load_phrases()) == sum(not line.startswith("#") for line in lines) > 100
     assert all(phrase == phrase.lower() and phrase not in others for phrase, others in load_phrases().items())
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.review_text import split_into_sections
 from gre_bench.writing.rules.extractive import write_extractive_review
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 
 TITLE = "RingLock: Ordering Queues without Locks"
 ABSTRACT = (
@@ -76,7 +76,7 @@ def test_the_abstract_reviewer_never_reads_the_text():
 
 @pytest.mark.parametrize("kind", ["full", "abstract"])
 def test_a_review_judges_at_least_six_things_with_every_stance_but_one(kind):
-    written = judgments_of(write_extractive_review(TITLE, ABSTRACT, TEXT, kind)).splitlines()
+    written = write_rule_judgments(write_extractive_review(TITLE, ABSTRACT, TEXT, kind)).splitlines()
     assert len(written) >= 6
     assert {line.split()[2] for line in written} >= {"appreciates", "criticizes", "questions"}
 
@@ -97,7 +97,7 @@ def test_any_text_gives_the_same_review_every_time(title, abstract, text):
     for kind in ("full", "abstract"):
         review = write_extractive_review(title, abstract, text, kind)
         assert review == write_extractive_review(title, abstract, text, kind)
-        assert judgments_of(review)
+        assert write_rule_judgments(review)
 
 
 @pytest.mark.parametrize("text", [

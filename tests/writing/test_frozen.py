@@ -18,7 +18,7 @@ def test_no_writer_by_rule_has_changed_under_its_name():
 def test_the_odd_reviews_are_of_many_forms_and_most_can_be_judged():
     odd = [odd_review(seed) for seed in range(frozen.ODD)]
     assert len(odd) == 300 and len(set(odd)) > 285
-    judged = sum(bool(judgments.judgments_of(text)) for text in odd)
+    judged = sum(bool(judgments.write_rule_judgments(text)) for text in odd)
     assert 200 < judged < 290
 
 
@@ -32,7 +32,7 @@ def few():
 
 
 @pytest.mark.parametrize(("module", "function", "names"), [
-    (judgments, "judgments_of", {judgments.WRITER}), (synopsis, "assw_of", {synopsis.WRITER}),
+    (judgments, "write_rule_judgments", {judgments.WRITER}), (synopsis, "extract_assw_sentences", {synopsis.WRITER}),
     (extractive, "write_extractive_review", {"extractive-full-1", "extractive-abstract-1"}),
     (writer, "rephrase_review", {*writer.REPHRASERS.values()}), (edits, "inject_instruction", {"injection-1"}),
 ])  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from tests.writing.review_forms import DRESSES, forms, listed, prose
 
 STRENGTHS = [
@@ -44,7 +44,7 @@ SECTIONS = st.fixed_dictionaries({"Strengths": of(STRENGTHS), "Weaknesses": of(W
 @given(SECTIONS)
 @settings(max_examples=15)
 def test_every_form_yields_the_same_judgments(sections):
-    written = {name: judgments_of(text) for name, text in forms(sections).items()}
+    written = {name: write_rule_judgments(text) for name, text in forms(sections).items()}
     assert len(set(written.values())) == 1, written
 
 
@@ -52,21 +52,25 @@ def test_every_form_yields_the_same_judgments(sections):
 def test_shuffled_sections_yield_the_same_set_of_judgments(sections, order):
     shuffled = {name: sections[name] for name in order}
     for form in (listed, prose):
-        assert set(judgments_of(form(shuffled)).splitlines()) == set(judgments_of(form(sections)).splitlines())
+        assert set(write_rule_judgments(form(shuffled)).splitlines()) == set(
+            write_rule_judgments(form(sections)).splitlines()
+        )
 
 
 @given(of(PLAIN), st.sampled_from(sorted(DRESSES)))
 def test_without_headings_lists_and_prose_yield_the_same_judgments(texts, dress):
-    as_prose = judgments_of(" ".join(texts))
-    assert judgments_of("\n".join(f"- {text}" for text in texts)) == as_prose
-    assert judgments_of("\n\n".join(texts)) == as_prose
-    assert judgments_of(f"{DRESSES[dress].format('Comments')}\n" + " ".join(texts)).count("\n") == as_prose.count("\n")
+    as_prose = write_rule_judgments(" ".join(texts))
+    assert write_rule_judgments("\n".join(f"- {text}" for text in texts)) == as_prose
+    assert write_rule_judgments("\n\n".join(texts)) == as_prose
+    assert write_rule_judgments(f"{DRESSES[dress].format('Comments')}\n" + " ".join(texts)).count(
+        "\n"
+    ) == as_prose.count("\n")
     assert as_prose.count("\n") + 1 == len(texts)
 
 
 @pytest.mark.parametrize("form", forms({"Strengths": STRENGTHS, "Weaknesses": WEAKNESSES}))
 def test_twenty_sentences_are_twenty_judgments_but_for_one_said_twice(form):
-    lines = judgments_of(forms({"Strengths": STRENGTHS, "Weaknesses": WEAKNESSES})[form]).splitlines()
+    lines = write_rule_judgments(forms({"Strengths": STRENGTHS, "Weaknesses": WEAKNESSES})[form]).splitlines()
     assert len(lines) == 20
     assert "The reviewer appreciates I like that the method is simple and does not need labels." in lines
     assert "The reviewer criticizes Wall-clock time is not reported." in lines

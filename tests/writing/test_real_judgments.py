@@ -11,13 +11,13 @@ import pytest
 
 from gre_bench.core.judgments import is_judgment
 from gre_bench.core.review_text import split_into_sections
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 from tests.bench.bench_judgment_forms import FORMS, plain
 
 pytestmark = pytest.mark.shared
 
 
-as_written = cache(judgments_of)
+as_written = cache(write_rule_judgments)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_real_reviews_yield_the_same_judgments_in_other_forms(reviews, form):
     for text in filter(plain, reviews.review):
         before, after = (
             Counter(re.sub(r"[^\w ]", "", line).lower().strip() for line in said.splitlines())
-            for said in (as_written(text), judgments_of(FORMS[form](list(split_into_sections(text)))))
+            for said in (as_written(text), write_rule_judgments(FORMS[form](list(split_into_sections(text)))))
         )
         same, both = same + 2 * (before & after).total(), both + before.total() + after.total()
     assert same / both >= 0.95

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.judgments import is_judgment
-from gre_bench.writing.rules.judgments import describe_losses, judgments_of, judgments_of_passage
+from gre_bench.writing.rules.judgments import describe_lost_text, write_passage_judgments, write_rule_judgments
 
 
 def lines(review: str) -> list[str]:
-    return [line.removeprefix("The reviewer ") for line in judgments_of(review).splitlines()]
+    return [line.removeprefix("The reviewer ") for line in write_rule_judgments(review).splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_an_evaluation_becomes_a_line(review, expected):
     ],
 )
 def test_what_judges_nothing_gives_no_line(review):
-    assert judgments_of(review) == ""
+    assert write_rule_judgments(review) == ""
 
 
 def test_a_review_with_tags_and_sub_bullets_is_read():
@@ -92,11 +92,11 @@ PIECES = [
 
 @given(st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_every_line_is_a_judgment(review):
-    written = judgments_of(review)
+    written = write_rule_judgments(review)
     for line in written.split("\n") if written else []:
         assert is_judgment(line)
         assert line.splitlines() == [line]
-    assert judgments_of(review) == written
+    assert write_rule_judgments(review) == written
 
 
 @pytest.mark.timeout(60)
@@ -104,27 +104,27 @@ def test_every_line_is_a_judgment(review):
     "piece", ["The proof is not clear and the data are weak. ", "(", "a ", "Weaknesses:\nNo code\n", "$", "is not "]
 )
 def test_a_tenth_of_a_megabyte_is_written_in_seconds(piece):
-    written = judgments_of(piece * (100_000 // len(piece)))
+    written = write_rule_judgments(piece * (100_000 // len(piece)))
     assert all(map(is_judgment, written.splitlines()))
 
 
 def test_a_review_that_stands_wholly_under_summary_is_judged_all_the_same():
     text = "Summary\n=====\nThe paper proposes a new bound. The experiments are convincing. The proof of lemma 2 is unclear."
-    assert [line.split()[2] for line in judgments_of(text).splitlines()][-2:] == ["appreciates", "criticizes"]
+    assert [line.split()[2] for line in write_rule_judgments(text).splitlines()][-2:] == ["appreciates", "criticizes"]
 
 
 def test_a_passage_is_judged_from_a_place_after_the_beginning_until_it_is_long_enough():
     said = "The {} baseline is weak and the evaluation of {} is unconvincing" + ", as we show in these experiments" * 4
     words = [f"topic{chr(97 + index)}" for index in range(20)]
     text = "\n\n".join(f"{said.format(word, word)}." for word in words)
-    found = {seed: judgments_of_passage(text, 100, seed) for seed in range(30)}
-    assert found[1] == judgments_of_passage(text, 100, 1) and len(set(found.values())) > 5
+    found = {seed: write_passage_judgments(text, 100, seed) for seed in range(30)}
+    assert found[1] == write_passage_judgments(text, 100, 1) and len(set(found.values())) > 5
     assert all(is_judgment(line) for each in found.values() for line in each.splitlines())
     first = [min((words.index(word) for word in words if word in each), default=20) for each in found.values()]
     assert min(first) >= 4
-    longer = judgments_of_passage(text, 600, 1)
+    longer = write_passage_judgments(text, 600, 1)
     assert longer.startswith(found[1]) and len(longer) > len(found[1])
-    assert judgments_of_passage("", 100, 1) == judgments_of_passage("A few words.", 100, 1) == ""
+    assert write_passage_judgments("", 100, 1) == write_passage_judgments("A few words.", 100, 1) == ""
 
 
 LONG = f"Weaknesses:\n- The proof is wrong, {'and the bound is loose, ' * 100}and the seeds are few.\n"
@@ -144,4 +144,4 @@ LONG = f"Weaknesses:\n- The proof is wrong, {'and the bound is loose, ' * 100}an
     ],
 )  # fmt: skip
 def test_text_that_the_rule_loses_is_told_in_one_line_for_each_way(reviews, told):
-    assert describe_losses([(f"p{n}", review) for n, review in enumerate(reviews)]) == told
+    assert describe_lost_text([(f"p{n}", review) for n, review in enumerate(reviews)]) == told

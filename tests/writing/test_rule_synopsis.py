@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.writing.rules.synopsis import LONGEST_POINT, MOST, assw_of
+from gre_bench.writing.rules.synopsis import LONGEST_POINT, MOST, extract_assw_sentences
 
 ABSTRACT = (
     "Queues are slow on small boards. We propose RingLock, a queue without locks (Lee et al., 2020). "
@@ -38,7 +38,7 @@ We propose nothing here, which is a limitation of our list of references.
 
 
 def test_claims_are_strengths_and_admissions_are_weaknesses():
-    strengths, weaknesses = assw_of(ABSTRACT, PAPER)
+    strengths, weaknesses = extract_assw_sentences(ABSTRACT, PAPER)
     assert strengths == [
         "We propose RingLock, a queue without locks.", "RingLock outperforms Raft by 12% on our benchmark.",
         "We prove that RingLock never blocks.",
@@ -62,33 +62,33 @@ def test_claims_are_strengths_and_admissions_are_weaknesses():
     ],
 )
 def test_a_sentence_counts_for_what_it_states(sentence, strong, weak):
-    strengths, weaknesses = assw_of(None, f"5 Conclusion\n\n{sentence}\n")
+    strengths, weaknesses = extract_assw_sentences(None, f"5 Conclusion\n\n{sentence}\n")
     assert (bool(strengths), bool(weaknesses)) == (strong, weak)
 
 
 def test_what_a_limitations_section_says_is_a_weakness():
     shared = "The clock has to be shared by all boards."
-    assert assw_of(None, f"## Limitations\n\n{shared}\n")[1] == [shared]
+    assert extract_assw_sentences(None, f"## Limitations\n\n{shared}\n")[1] == [shared]
 
 
 def test_a_long_text_is_read_to_its_end():
     filler = "The queue is full at noon, and the clerk counts every letter in it by hand. " * 7000
-    assert assw_of(None, f"{filler}We propose a novel queue that outperforms all baselines.")[0]
+    assert extract_assw_sentences(None, f"{filler}We propose a novel queue that outperforms all baselines.")[0]
 
 
 def test_at_most_eight_points_none_twice():
     claims = [f"We propose {n}board with {n}queue for {n}tree, {n}clock and {n}ring." for n in "abcdefghijklmnopqrst"]
-    strengths, _ = assw_of(" ".join(claims * 2), "")
+    strengths, _ = extract_assw_sentences(" ".join(claims * 2), "")
     assert len(strengths) == MOST == len(set(strengths))
     claim = "We propose a novel queue for boards"
-    assert assw_of(f"{claim}. {claim}!", "")[0] == [f"{claim}."]
+    assert extract_assw_sentences(f"{claim}. {claim}!", "")[0] == [f"{claim}."]
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n\n", "# Introduction", "$$x$$", "<html><body>error</body></html>", "\x00\u2028\ud800"]
 )
 def test_a_text_without_claims_gives_none(text):
-    assert assw_of(None, text) == ([], [])
+    assert extract_assw_sentences(None, text) == ([], [])
 
 
 PIECES = ["We propose ", "our ", "limitation ", "novel ", "# Conclusion\n", "\n\n", ". ", "x ", "(", "$"]
@@ -96,7 +96,7 @@ PIECES = ["We propose ", "our ", "limitation ", "novel ", "# Conclusion\n", "\n\
 
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_points_are_single_trimmed_sentences(text):
-    for points in assw_of(text, text):
+    for points in extract_assw_sentences(text, text):
         assert len(points) <= MOST
         for point in points:
             assert point == point.strip() and "\n" not in point and 1 <= len(point.split()) <= LONGEST_POINT
@@ -106,4 +106,4 @@ def test_points_are_single_trimmed_sentences(text):
 @pytest.mark.parametrize("piece", ["We propose a novel queue. ", ".", "(", "A", "1 Introduction\n", "a\n"])
 def test_a_third_of_a_megabyte_is_read_in_seconds(piece):
     text = piece * (300_000 // len(piece))
-    assert all(len(points) <= MOST for points in assw_of(text, text))
+    assert all(len(points) <= MOST for points in extract_assw_sentences(text, text))

@@ -16,7 +16,7 @@ from gre_bench.core.records import Chat, Completion, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
-from gre_bench.writing.spend_log import ModelBudget, SpendLog, compute_cost_usd, remaining_budget, spending_line
+from gre_bench.writing.spend_log import ModelBudget, SpendLog, compute_cost_usd, format_spending, remaining_budget
 from tests.forks import CONTEXT
 from tests.holds import LONGEST_S
 from tests.servers.chat import MODEL, scripted_chat
@@ -168,7 +168,7 @@ def test_what_is_left_is_said_of_what_is_bounded(tmp_path):
     one.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     spent = one.spend_log.spent_on_all_models("E-2026")
     assert remaining_budget(one.budget, spent) == {"requests": 4, "usd": 0}
-    assert spending_line(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
+    assert format_spending(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
 
 
 @pytest.mark.parametrize("bounds", [{"requests": 7}, {"usd": 1e-4}, {"models": {"scripted": {"prompt_tokens": 9}}}])
@@ -222,7 +222,7 @@ def test_money_at_an_unknown_price_is_said_to_be_unknown(tmp_path):
     unpriced.reserve_request()
     unpriced.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     spent = unpriced.spend_log.spent_on_all_models("E-2026")
-    assert spent.money == "price unknown" and "price unknown" in spending_line(spent)
+    assert spent.money == "price unknown" and "price unknown" in format_spending(spent)
     priced = model_budget(tmp_path)
     priced.reserve_request()
     priced.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=5000, reply_tokens=0), 1.0)

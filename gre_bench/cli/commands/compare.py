@@ -16,7 +16,7 @@ from gre_bench.cli.views import comparison as shown
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.formats import show_written
 from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.records import HUMAN, edition_of
+from gre_bench.core.records import HUMAN, parse_edition_key
 from gre_bench.reports.signatures import resolve_edition
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries import CANDIDATES, PLANNED_SIGNATURES
@@ -75,22 +75,22 @@ def compare(
     if contrasts is not None:
         if published or len(names) + (edition is not None) > 1:
             raise SettingsError("--contrasts tests a file on one edition: gre-bench compare EDITION --contrasts FILE")
-        from gre_bench.reports.contrasts import compare_contrasts
+        from gre_bench.reports.contrasts import compute_contrasts_of_file
 
         edition = resolve_edition(edition or (names[0] if names else None), state)
-        return CommandResult(compare_contrasts(state, edition, contrasts, metric), shown.show_contrasts)
-    edition = edition or _find_only_edition(names, bool(published), state)
+        return CommandResult(compute_contrasts_of_file(state, edition, contrasts, metric), shown.show_contrasts)
+    edition = edition or _find_edition_with_all_names(names, bool(published), state)
     if edition is not None:
-        from gre_bench.reports.contrasts import are_lms, compare_candidates, compare_lms
+        from gre_bench.reports.contrasts import are_evaluation_lm_names, compare_candidates, compare_lms
 
-        if len(names) == 2 and are_lms(Store(state, edition), names):
+        if len(names) == 2 and are_evaluation_lm_names(Store(state, edition), names):
             return CommandResult(compare_lms(state, edition, names, metric), shown.show_lm_agreement)
         report = compare_candidates(state, edition, names, metric)
         both = [shlex.quote(screen.remove_control_characters(name)) for name in report["compared"]]
         who, where = both[both[0] == HUMAN], screen.format_state_option(state)
 
         def show_both(_: Any) -> None:
-            shown.show_candidates(report, details)
+            shown.show_candidate_comparison(report, details)
             screen.say(f"next: gre-bench why {report['edition']} {who}{where}   # its best and worst papers")
             if not details:
                 more = f"gre-bench compare {' '.join(both)} --details -e {report['edition']}{where}"
@@ -103,7 +103,7 @@ def compare(
         report = compare_releases((names[0], names[1]), state)
 
         def show_both_releases(_: Any) -> None:
-            shown.show_releases(report, details)
+            shown.show_release_comparison(report, details)
             if not details:
                 both, where = " ".join(map(shlex.quote, names)), screen.format_state_option(state)
                 screen.say(f"next: gre-bench compare --details {both}{where}   # every score and setting that differs")
@@ -111,21 +111,21 @@ def compare(
         return CommandResult(report, show_both_releases)
     if not published:
         _check_board_names(names)
-    return CommandResult(_compare_sides(names, published, state), shown.show_sides)
+    return CommandResult(_compare_boards_or_effects(names, published, state), shown.show_side_comparison)
 
 
-def _find_only_edition(names: Sequence[str], other: bool, state: Path) -> str | None:
+def _find_edition_with_all_names(names: Sequence[str], other: bool, state: Path) -> str | None:
     """Returns the only edition in which both *names* are candidates or LMs; None if there is no such edition.
 
     *other*: whether the user compares anything else too; then the result is None.
     """
     if other or len(names) != 2:
         return None
-    holders = [key for key in find_editions(state) if _has_all_names(Store(state, key), names)]
+    holders = [key for key in find_editions(state) if _has_all_candidates_or_lms(Store(state, key), names)]
     return holders[0] if len(holders) == 1 else None
 
 
-def _has_all_names(store: Store, names: Sequence[str]) -> bool:
+def _has_all_candidates_or_lms(store: Store, names: Sequence[str]) -> bool:
     """Whether all *names* are candidates or evaluation LMs of the edition *store*; False if it cannot be read."""
     try:
         known = {row["candidate_id"] for row in store.read(CANDIDATES)}
@@ -143,7 +143,7 @@ def _check_board_names(names: Sequence[str]) -> None:
     for name in names:
         try:
             if not Path(name).exists():
-                edition_of(name)
+                parse_edition_key(name)
         except SettingsError as error:
             if Path(name).suffix or ("/" in name and Path(name).parent.is_dir()):
                 continue
@@ -153,9 +153,9 @@ def _check_board_names(names: Sequence[str]) -> None:
             ) from error
 
 
-def _compare_sides(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
+def _compare_boards_or_effects(runs: Sequence[str], tables: Sequence[str], state: Path) -> dict[str, Any]:
     """Compares two sides, each a board or the effects of perturbations: the published *tables*, then the *runs*."""
-    from gre_bench.ranking.published_boards import pair_printed_and_computed
+    from gre_bench.ranking.published_boards import compare_printed_with_computed
     from gre_bench.reports.comparisons import compare_rankings, load_run_side, load_table_side
 
     sides = [load_table_side(name) for name in tables]
@@ -169,7 +169,7 @@ def _compare_sides(runs: Sequence[str], tables: Sequence[str], state: Path) -> d
     elif {side.kind for side in sides} == {"board"}:
         report = compare_rankings(*sides)
     elif len({side.kind for side in sides}) == 1:
-        report = {"beside": [asdict(row) for row in pair_printed_and_computed(*(side.figures for side in sides))]}
+        report = {"beside": [asdict(row) for row in compare_printed_with_computed(*(side.figures for side in sides))]}
     else:
         raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
     left_out = {side.name: side.left_out for side in sides if side.left_out}

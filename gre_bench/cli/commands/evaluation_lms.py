@@ -12,14 +12,14 @@ from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import show_live_progress, show_training_progress
-from gre_bench.cli.views.fitted import Column, print_columns
+from gre_bench.cli.views.fitted import FittedColumn, print_fitted_table
 from gre_bench.cli.views.screen import format_or_dash, say
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.pretrained import (
     SETTINGS,
-    Pretrained,
+    PretrainedModel,
     cache_folder,
-    cached_model,
+    find_cached_model,
     find_pretrained_model,
     load_pretrained_models,
     locate_model,
@@ -28,7 +28,7 @@ from gre_bench.core.pretrained import (
 )
 from gre_bench.core.settings import BudgetSettings, load_budget_settings, load_evaluation_lm_settings
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_with_or_without_prefect
 
 app = CommandApp("Download, train and time evaluation LMs and embedders.")
 tuning = CommandApp("Train an evaluation LM on your own judgments.")
@@ -59,15 +59,15 @@ def list_models() -> CommandResult:
 def _show_models(rows: list[dict[str, Any]]) -> None:
     columns = (
         # Users type these names, so they are never shortened.
-        Column("model", [row["name"] for row in rows]),
-        Column("here", [row["state"] for row in rows]),
-        Column("MB fetched", [f"{row['wheel_bytes'] / 1e6:.0f}" for row in rows]),
-        Column("on disk", [f"{row['bytes'] / 1e6:.0f}" for row in rows]),
-        Column("kind", [row["kind"] for row in rows], kind="name"),
-        Column("licence", [row["licence"] for row in rows], kind="name"),
-        Column("digest", [(row["digest"] or "")[:12] for row in rows], order=1),
+        FittedColumn("model", [row["name"] for row in rows]),
+        FittedColumn("here", [row["state"] for row in rows]),
+        FittedColumn("MB fetched", [f"{row['wheel_bytes'] / 1e6:.0f}" for row in rows]),
+        FittedColumn("on disk", [f"{row['bytes'] / 1e6:.0f}" for row in rows]),
+        FittedColumn("kind", [row["kind"] for row in rows], kind="name"),
+        FittedColumn("licence", [row["licence"] for row in rows], kind="name"),
+        FittedColumn("digest", [(row["digest"] or "")[:12] for row in rows], order=1),
     )
-    print_columns("", columns, [""] * len(rows))
+    print_fitted_table("", columns, [""] * len(rows))
     say(f"folder of the models: {cache_folder()}")
 
 
@@ -128,7 +128,7 @@ def where(
     if name is None:
         return say(str(cache_folder()))
     entry = find_pretrained_model(name)
-    model = cached_model(entry)
+    model = find_cached_model(entry)
     if model is None:
         raise SettingsError(f"{name} is not in {cache_folder()}; run: {entry.fetch_command}")
     say(str(model.folder))
@@ -143,10 +143,10 @@ def remove_model(name: Name) -> None:
     say(f"removed {remove_pretrained(entry)}")
 
 
-def _build_model_row(entry: Pretrained) -> dict[str, Any]:
+def _build_model_row(entry: PretrainedModel) -> dict[str, Any]:
     """Returns *entry* as a row of the list; *state*: whether it is installed (``yes``, ``no`` or ``not whole``)."""
     try:
-        model = cached_model(entry)
+        model = find_cached_model(entry)
         state = "no" if model is None else "not whole" if model.find_fault() else "yes"
     except LMError:
         model, state = None, "not whole"
@@ -197,7 +197,7 @@ def tune_cache_ngram(
     Prints its scores on the held-out papers.
     """
     configure_prefect(state)
-    from gre_bench.pipeline.training import TrainingJob, tune
+    from gre_bench.pipeline.training import TrainingJob, train_and_score_cache_ngram
 
     def flow() -> Any:
         from gre_bench.flows.tune_evaluation_lm import tune_cache_ngram
@@ -208,7 +208,7 @@ def tune_cache_ngram(
         judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
         never=tuple(never or ()),
     )  # fmt: skip
-    report = run_flow_or_plain(not no_prefect, flow, lambda: tune(job))
+    report = run_with_or_without_prefect(not no_prefect, flow, lambda: train_and_score_cache_ngram(job))
 
     def print_answer(_: Any) -> None:
         _show_excluded_papers(report)
@@ -253,19 +253,19 @@ def tune_lm(
     base = resolve_model_ref(base, Path.cwd())
     configure_prefect(state)
     with show_training_progress(out, quiet):
-        from gre_bench.pipeline.training import TuningJob
-        from gre_bench.pipeline.training import tune_lm as plain
+        from gre_bench.pipeline.training import FineTuningJob
+        from gre_bench.pipeline.training import fine_tune_evaluation_lm as plain
 
         def flow() -> Any:
             from gre_bench.flows.tune_evaluation_lm import tune_evaluation_lm
 
             return tune_evaluation_lm(job)
 
-        job = TuningJob(
+        job = FineTuningJob(
             judgments=tuple(judgments), train=tuple(train), out=out, choose=tuple(choose or ()),
             never=tuple(never or ()), base=base, papers=papers, settings=chosen, state=state, budget=budget,
         )  # fmt: skip
-        report = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
+        report = run_with_or_without_prefect(not no_prefect, flow, lambda: plain(job))
     return CommandResult(report, _show_training)
 
 
@@ -320,7 +320,7 @@ def scoring(
     The other ways are: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts in
     turn; ratios are medians over rounds. The command also estimates the hours that a whole edition takes.
     """
-    from gre_bench.checks.bench_scoring import bench_scoring, load
+    from gre_bench.checks.bench_scoring import load, time_scoring_methods
     from gre_bench.lm.backends.vllm_lm import VLLM
     from gre_bench.lm.measurement import learnt_tokenizer, random_weights
     from gre_bench.lm.weights import open_weights
@@ -350,7 +350,7 @@ def scoring(
             if done:
                 update(total=rounds * len(methods), advance=1, description=f"round {done}: {name}")
 
-        report = bench_scoring(
+        report = time_scoring_methods(
             weights, inputs, rounds=rounds, budget=lm.token_budget, server=server, growth=growth, on_round=on_round
         )
     if "vllm" in report["methods"]:

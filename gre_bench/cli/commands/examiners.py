@@ -16,7 +16,7 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_with_or_without_prefect
 
 if TYPE_CHECKING:
     from gre_bench.examiners.rater_results import TextTable
@@ -83,7 +83,7 @@ def compare(
 
         return examiner_study(job)
 
-    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: compare(job))
+    summary = run_with_or_without_prefect(not no_prefect, run_flow, lambda: compare(job))
     return CommandResult(summary, _show_study_results, choose_exit_code(summary))
 
 
@@ -96,12 +96,12 @@ def errors(
     The table has the layout of table 9 of Kim et al. 2023.
     """
     from gre_bench.examiners.rater_results import build_error_table, compute_error_shares
-    from gre_bench.ingest.records.row_files import read_all_rows
+    from gre_bench.ingest.records.row_files import read_rows_without_refusals
 
     error_shares = {}
     for name, file in parse_named_files(filled).items():
         try:
-            error_shares[name] = compute_error_shares([row for _, row in read_all_rows(file)[0]])
+            error_shares[name] = compute_error_shares([row for _, row in read_rows_without_refusals(file)[0]])
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
     return CommandResult(error_shares, lambda shares: _show_text_table(build_error_table(shares)))

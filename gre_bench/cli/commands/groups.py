@@ -131,7 +131,7 @@ class Group(TyperGroup):
         return _hide_parameter_types(super().get_params(ctx))
 
 
-class TopLevelCommands(Group):
+class TopLevelGroup(Group):
     """The group that holds all commands."""
 
     def main(self, *args: Any, **more: Any) -> Any:

@@ -11,17 +11,24 @@ import typer
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandApp, CommandResult
 from gre_bench.cli.commands.options import argument, option
-from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE, confirm, load_run_settings, open_stored_edition
+from gre_bench.cli.commands.running import (
+    BAD_INPUT,
+    DONE,
+    INCOMPLETE,
+    ask_for_confirmation,
+    load_run_settings,
+    open_stored_edition,
+)
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import use_file_limits
-from gre_bench.core.records import HUMAN, edition_of
+from gre_bench.core.records import HUMAN, parse_edition_key
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import UNFINISHED, UNKNOWN
-from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.columns import ColumnOptions, parse_row_filters, parse_stated_columns
 from gre_bench.store import INCLUDED_EDITIONS, Row, Store, missing_edition_error
 from gre_bench.store.queries import IMPORTS, ImportRow
 
@@ -77,7 +84,7 @@ def import_papers(
     how = (
         importing.parse_row_range(rows),
         licence,
-        ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
+        ColumnOptions(parse_stated_columns(columns or ()), where=parse_row_filters(where or ())),
     )
     return run_import("papers", edition, new, state, importing.import_papers, file, *how)
 
@@ -116,7 +123,7 @@ def import_reviews(
     how = (HUMAN if human else by, writer, importing.parse_row_range(rows), make_papers)
     more: dict[str, Any] = {
         "licence": licence,
-        "reading": ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
+        "reading": ColumnOptions(parse_stated_columns(columns or ()), where=parse_row_filters(where or ())),
     }
     return run_import("reviews", edition, new, state, importing.import_reviews, file, *how, **more)
 
@@ -170,7 +177,7 @@ def import_notes(
     from gre_bench.pipeline.reading import import_notes
 
     named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
-    named_edition = edition_of(edition)
+    named_edition = parse_edition_key(edition)
     return run_import("notes", edition, new, state, import_notes, named_edition, named, licence)
 
 
@@ -198,9 +205,9 @@ def import_points(
 
     how = (
         parse_ordered_labels(order or ()),
-        ColumnNames(parse_stated_columns(columns or ()), where=parse_conditions(where or ())),
+        ColumnOptions(parse_stated_columns(columns or ()), where=parse_row_filters(where or ())),
     )
-    return run_import("points", edition, False, state, importing.import_points, file, *how)
+    return run_import("points", edition, False, state, importing.import_labelled_points, file, *how)
 
 
 @app.command("release")
@@ -261,7 +268,7 @@ def undo(
     store = open_stored_edition(edition, state)
     known = store.read_with_repair(IMPORTS)
     if number is None:
-        return CommandResult(known, lambda known: _show_imports(known, store.key, state))
+        return CommandResult(known, lambda known: _show_list_of_imports(known, store.key, state))
     row = next((row for row in known if str(row["number"]) == number), None)
     if row is None:
         raise SettingsError(f"{store.key} has no import {number}; its imports: gre-bench import undo {store.key}")
@@ -269,7 +276,7 @@ def undo(
     if not lost:
         raise SettingsError(f"import {number} of {store.key} has nothing left to take back: {_explain_no_records(row)}")
     if not yes:
-        confirm(f"take back {name} from {store.key}: {lost}, and their scores")
+        ask_for_confirmation(f"take back {name} from {store.key}: {lost}, and their scores")
 
     def print_answer(report: Row) -> None:
         say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
@@ -280,7 +287,7 @@ def undo(
     )
 
 
-def _show_imports(known: list[ImportRow], edition: str, state: Path) -> None:
+def _show_list_of_imports(known: list[ImportRow], edition: str, state: Path) -> None:
     for row in known:
         when, name = f"{row['happened_at']:%Y-%m-%d %H:%M}", Path(row["file"]).name
         names = [*row["candidates"][:SHOWN_NAMES], *(["..."] if len(row["candidates"]) > SHOWN_NAMES else [])]
@@ -367,7 +374,7 @@ def import_graded(
         load_domain(domain)
     names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
     how = (domain, grade_column, names, licence)
-    return run_import("graded", edition, new, state, importing.import_graded, file, *how)
+    return run_import("graded", edition, new, state, importing.import_graded_reviews, file, *how)
 
 
 def run_import(
@@ -384,7 +391,7 @@ def run_import(
     """
     from gre_bench.pipeline.runs.job import record_run
 
-    chosen = configuration.load_recorded_settings({}, edition_of(edition).overrides)
+    chosen = configuration.load_recorded_settings({}, parse_edition_key(edition).overrides)
     store = Store(state, edition)
     is_new = not store.exists
     if is_new and not new:
@@ -399,10 +406,10 @@ def run_import(
             store.discard()
     is_unfinished = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
     code = INCOMPLETE if is_unfinished else BAD_INPUT if report["refused"] else DONE
-    return CommandResult(report, lambda report: _show_imported(report, store.key, state), code)
+    return CommandResult(report, lambda report: _show_import_result(report, store.key, state), code)
 
 
-def _show_imported(report: Row, edition: str, state: Path) -> None:
+def _show_import_result(report: Row, edition: str, state: Path) -> None:
     kinds = ("papers", "reviews", "judgments", "synopses", "points")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"

@@ -12,17 +12,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.committee_curve import read_committee_curve
-from gre_bench.board.family import list_candidate_test_rows, read_lm_orders_by_signature
-from gre_bench.board.tipping import format_tipping_line
+from gre_bench.board.committee_curve import read_scores_by_committee_size
+from gre_bench.board.family import list_pairwise_test_rows, read_candidate_orders_by_signature
+from gre_bench.board.tipping import describe_ai_reference_tipping_share
 from gre_bench.board.words import (
     choose_headline_signature,
-    explain_missing_human,
-    format_board_answer,
+    explain_missing_human_baseline,
     format_headline_warning,
     format_p_value,
     format_score,
-    format_with_half_width,
+    format_with_interval_half_width,
+    summarise_board,
     warn_of_few_papers,
 )
 from gre_bench.cli.commands import options
@@ -30,7 +30,7 @@ from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import EDITIONS, argument, option
 from gre_bench.cli.commands.running import check_output_folder
 from gre_bench.cli.views import board_screen as shown
-from gre_bench.cli.views.fitted import Column, print_columns
+from gre_bench.cli.views.fitted import FittedColumn, print_fitted_table
 from gre_bench.cli.views.formats import Format, show_written, write_rows
 from gre_bench.cli.views.screen import format_state_option, remove_control_characters, say, say_nonempty
 from gre_bench.core.errors import SettingsError, Stopped
@@ -67,7 +67,7 @@ MARKDOWN_COLUMNS = (
 """The columns of a board in Markdown, which people read; the other formats have all columns."""
 
 
-def _read_clean_gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
+def _read_contamination_gaps(store: Store, ids: list[str], rows: Sequence[LeaderboardRow]) -> list[CleanGapRow]:
     """Returns the score gaps between contaminated and other models; an empty list if no group of *rows* has both."""
     models = {(row["group_name"], row["contamination"] == "contaminated") for row in rows if row["kind"] == "model"}
     has_both = any((group, not is_contaminated) in models for group, is_contaminated in models)
@@ -118,35 +118,35 @@ def leaderboard(
     separations = store.read(SEPARATION, signature_ids=ids) if quiet or details else []
     validations = store.read(VALIDATIONS, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
-    gaps = _read_clean_gaps(store, ids, rows)
+    gaps = _read_contamination_gaps(store, ids, rows)
     report: dict[str, Any] = {}
     first = choose_headline_signature(rows, wanted) if rows else ""
     own = [row for row in rows if row["signature_id"] == first]
-    orders = read_lm_orders_by_signature(store.read, rows, board.value)
-    tipping = format_tipping_line(store.read, first, own)
+    orders = read_candidate_orders_by_signature(store.read, rows, board.value)
+    tipping = describe_ai_reference_tipping_share(store.read, first, own)
     if quiet:
         also = {
             "lacks": format_headline_warning(rows, wanted),
-            "no_human": explain_missing_human(own),
+            "no_human": explain_missing_human_baseline(own),
             "tipping": tipping,
         }
-        first_board = {"metric": own[0]["metric"], "answer": format_board_answer(own, orders[first])}
+        first_board = {"metric": own[0]["metric"], "answer": summarise_board(own, orders[first])}
         first_board |= {name: text for name, text in also.items() if text}
         report = {
             "edition": store.key, "headline": first_board, "signatures": signatures, "rows": rows,
-            "pair_tests": [row for each in orders.values() for row in list_candidate_test_rows(each)],
+            "pair_tests": [row for each in orders.values() for row in list_pairwise_test_rows(each)],
             "separation": separations, "validations": _drop_validation_times(validations), "exposures": exposures,
             "contamination_gap": gaps,
             "outcomes": store.read(OUTCOMES), "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
             "strata": store.read(STRATA, signature_ids=ids), "correctness": load_flaw_results(store),
-            "committee": read_committee_curve(store.read, first, own),
+            "committee": read_scores_by_committee_size(store.read, first, own),
         }  # fmt: skip
 
     def show_board(_: Any) -> None:
         tests = separations, exposures, gaps if board is Board.clean else ()
         shown.show_leaderboard(store.key, rows, signatures, orders, *tests, details, wanted, every or bool(metric),
                                validations=validations)  # fmt: skip
-        shown.show_uncovered(uncovered)
+        shown.show_candidates_lacking_reviews(uncovered)
         say_nonempty([tipping])
         measured = load_flaw_results(store)
         if measured or details:
@@ -158,9 +158,9 @@ def leaderboard(
             writers = sorted({row["writer"] for row in signatures})
             for row in store.read(JUDGED_EXAMPLES, writers=writers):
                 say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
-            shown.show_outcomes(store.read(OUTCOMES))
+            shown.show_request_outcomes(store.read(OUTCOMES))
             metrics = {row["signature_id"]: row["metric"] for row in signatures}
-            shown.show_strata(store.read(SAMPLED_STRATA), store.read(STRATA, signature_ids=ids), metrics)
+            shown.show_scores_by_stratum(store.read(SAMPLED_STRATA), store.read(STRATA, signature_ids=ids), metrics)
 
     return CommandResult(report, show_board)
 
@@ -221,22 +221,24 @@ def _show_history_table(table: dict[str, Any], title: str, anchors: str) -> None
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
-    columns = [Column("candidate", [remove_control_characters(line["candidate"]) for line in lines], kind="name")]
+    columns = [FittedColumn("candidate", [remove_control_characters(line["candidate"]) for line in lines], kind="name")]
     for index, key in enumerate(editions):
         cells = [line["years"][index] for line in lines]
         columns.append(
-            Column(key, [format_with_half_width(row["difference"], row["high"]) if row else "–" for row in cells])
+            FittedColumn(
+                key, [format_with_interval_half_width(row["difference"], row["high"]) if row else "–" for row in cells]
+            )
         )
     columns += [
-        Column(
+        FittedColumn(
             "above chance (last)",
-            [format_with_half_width(row["above_chance"], row["above_chance_high"]) for row in last],
+            [format_with_interval_half_width(row["above_chance"], row["above_chance_high"]) for row in last],
             2,
         ),
-        Column("papers", papers, 1),
-        Column("note", [_explain_missing_ranks(line["years"], editions) for line in lines], 0, "note"),
+        FittedColumn("papers", papers, 1),
+        FittedColumn("note", [_explain_missing_ranks(line["years"], editions) for line in lines], 0, "note"),
     ]
-    print_columns(f"{title}: difference to {anchors}, paired by paper", columns, [""] * len(lines))
+    print_fitted_table(f"{title}: difference to {anchors}, paired by paper", columns, [""] * len(lines))
 
 
 def _explain_missing_ranks(years: list[dict[str, Any] | None], editions: list[str]) -> str:

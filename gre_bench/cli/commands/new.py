@@ -13,16 +13,16 @@ import typer
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.refresh import answer_with_new_board, run_refresh
+from gre_bench.cli.commands.refresh import build_new_board_result, run_refresh
 from gre_bench.cli.commands.running import BAD_INPUT, DONE
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import use_file_limits
-from gre_bench.core.records import edition_of
+from gre_bench.core.records import parse_edition_key
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, UnsureError, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.columns import ColumnOptions, UnclearColumnsError, parse_row_filters, parse_stated_columns
 from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.store import Store
 
@@ -65,7 +65,7 @@ def new(
         write_report,
     )
 
-    chosen = configuration.load(settings, (*edition_of(edition).overrides, *(override or ())))
+    chosen = configuration.load(settings, (*parse_edition_key(edition).overrides, *(override or ())))
     store, named = (
         Store(state, edition),
         [(name, resolve_local_path(file)) for name, file in map(_parse_named_file, candidate or ())],
@@ -73,19 +73,19 @@ def new(
     papers, human = resolve_local_path(papers), resolve_local_path(human)
     begun = store.exists and is_unfinished_edition(store, [papers, human, *(file for _, file in named)])
     if store.exists and not begun:
-        store.refuse_loaded()
+        store.refuse_if_from_release()
         finish = f"gre-bench refresh --edition {store.key}{screen.format_state_option(state)}"
         raise SettingsError(
             f"edition {store.key} exists; finish it ({finish}), add a candidate to it with gre-bench rank, or give "
             "another name"
         )
-    reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
+    reading = ColumnOptions(parse_stated_columns(columns or ()), guess=True, where=parse_row_filters(where or ()))
     with use_file_limits(chosen.inputs.memory, chosen.inputs.seconds):
         while True:
             try:
                 understood = parse_files(papers, human, named, reading, writer)
                 break
-            except UnsureError as unsure:
+            except UnclearColumnsError as unsure:
                 reading = _ask_for_columns(unsure, reading)
     chosen = understood.settings(chosen, override or ())
     folder = Path(mkdtemp(prefix="gre-bench-")) if dry_run else state
@@ -111,7 +111,7 @@ def new(
         make_edition(state, chosen, understood, 0.0, licence)
     summary = run_refresh(chosen, state, engine=False, quiet=quiet)
     more = {"understood": lines, "refused": understood.refused, "report": str(report)}
-    return answer_with_new_board(summary, state, more)
+    return build_new_board_result(summary, state, more)
 
 
 def _parse_named_file(text: str) -> tuple[str | None, Path]:
@@ -124,7 +124,7 @@ def _parse_named_file(text: str) -> tuple[str | None, Path]:
     return name, Path(file)
 
 
-def _ask_for_columns(unsure: UnsureError, reading: ColumnNames) -> ColumnNames:
+def _ask_for_columns(unsure: UnclearColumnsError, reading: ColumnOptions) -> ColumnOptions:
     """Asks the user for the columns of each field in *unsure*; returns *reading* with the answers.
 
     Raises *unsure* again if there is no terminal, or no column to choose from.

@@ -19,7 +19,7 @@ from gre_bench.store import Row
 from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXT_WORDS
 
 if TYPE_CHECKING:
-    from gre_bench.ingest.pdf.text import PageWords
+    from gre_bench.ingest.pdf.text import PageWordCounts
 
 app = CommandApp("Read PDFs, and check how papers were read.")
 
@@ -133,7 +133,7 @@ def _show_text_statuses(rows: Sequence[Row], words: Sequence[Row]) -> None:
         print_grid(("paper", "status", *numbers, "remarks"), lines, left=("paper", "status", "remarks"), fold=True)
 
 
-def _show_word_counts(pages: Sequence[PageWords]) -> None:
+def _show_word_counts(pages: Sequence[PageWordCounts]) -> None:
     from gre_bench.ingest.pdf.text import FATES, format_ranges, sum_by_fate
 
     totals_by_fate = sum_by_fate(pages)

@@ -10,9 +10,9 @@ from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import open_stored_edition
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.screen import say, show_changes, show_snapshot_counts
+from gre_bench.cli.views.screen import say, show_snapshot_changes, show_snapshot_counts
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import edition_of
+from gre_bench.core.records import parse_edition_key
 from gre_bench.core.terminal import counted
 from gre_bench.store import find_editions
 
@@ -66,7 +66,7 @@ def publish(
         return _write_erratum(edition, erratum, release, retire, out or state / "releases")
     if all_texts and scores_only:
         raise SettingsError("--all-texts and --scores-only contradict each other: choose one")
-    from gre_bench.pipeline.perturbed_reviews import count_harm_degrees
+    from gre_bench.pipeline.perturbed_reviews import count_harmed_candidates
     from gre_bench.release.public_tables import open_release_tables, run_page_query
     from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publish_editions import publish_edition
@@ -78,12 +78,12 @@ def publish(
         rights = run_page_query(connection, "rights")
     report = {
         "release": published.name, "folder": str(published.folder), "digest": published.digest, "new": published.new,
-        "texts": rights, "tables": dict(published.tables), "certificate_degrees": count_harm_degrees(store),
+        "texts": rights, "tables": dict(published.tables), "certificate_degrees": count_harmed_candidates(store),
     }  # fmt: skip
     report |= _write_exports(published.folder, exchange, repository)
 
     def print_answer(report: dict[str, Any]) -> None:
-        _show_published(report, all_texts)
+        _show_published_release(report, all_texts)
         _show_exports(report, exchange, repository)
 
     return CommandResult(report, print_answer)
@@ -115,7 +115,7 @@ def _show_exports(report: dict[str, Any], exchange: Path | None, repository: Pat
         say(f"the board's repository: {repository}; commit and push it; its README says how to enter a model")
 
 
-def _show_published(report: dict[str, Any], all_texts: bool) -> None:
+def _show_published_release(report: dict[str, Any], all_texts: bool) -> None:
     from gre_bench.release.site import describe_included_texts
 
     name, folder = report["release"], report["folder"]
@@ -146,12 +146,12 @@ def _write_erratum(
 
     If *retire*, the release is also marked as retired: it is no longer the latest.
     """
-    from gre_bench.reports.board_rows import release_store_of
+    from gre_bench.reports.board_rows import locate_release_store
 
     if text is None or release is None:
         raise SettingsError("an erratum needs both: --erratum TEXT and --of RELEASE")
-    release_store, name = release_store_of(release, out)
-    if edition is not None and edition_of(edition).key != release_store.edition:
+    release_store, name = locate_release_store(release, out)
+    if edition is not None and parse_edition_key(edition).key != release_store.edition:
         raise SettingsError(f"{name} is no release of {edition}; leave out the edition, or name a release of it")
     if not text.strip() or not text.isprintable():
         raise SettingsError("an erratum is one line of text")
@@ -196,7 +196,7 @@ def verify(
     if is_release(folder) and not against:
         from gre_bench.reports.verifying import verify_release
 
-        return CommandResult(verify_release(folder, again), lambda report: _show_verified(folder, report))
+        return CommandResult(verify_release(folder, again), lambda report: _show_verification_report(folder, report))
     if again:
         raise SettingsError(f"{folder} is no release, and --again asks about a release")
     from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
@@ -214,12 +214,12 @@ def verify(
         show_snapshot_counts(manifest.counts)
         screen.say_nonempty(manifest.remarks, "note: ")
         if against:
-            show_changes(report["changes"])
+            show_snapshot_changes(report["changes"])
 
     return CommandResult(report, print_answer)
 
 
-def _show_verified(folder: Path, report: dict[str, Any]) -> None:
+def _show_verification_report(folder: Path, report: dict[str, Any]) -> None:
     say(f"{folder}: whole, {counted(report['files'], 'file')} as written")
     if report["made_again"]:
         _show_recomputed(report["made_again"])

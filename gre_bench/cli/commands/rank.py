@@ -5,21 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import FEW, format_p_value, format_with_half_width
+from gre_bench.board.words import FEW, format_p_value, format_with_interval_half_width
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import EDITIONS, argument, option
-from gre_bench.cli.commands.running import choose_exit_code, confirm, load_run_settings, open_stored_edition
+from gre_bench.cli.commands.running import (
+    ask_for_confirmation,
+    choose_exit_code,
+    load_run_settings,
+    open_stored_edition,
+)
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import show_run_progress
-from gre_bench.cli.views.fitted import Column, print_columns
+from gre_bench.cli.views.fitted import FittedColumn, print_fitted_table
 from gre_bench.cli.views.screen import format_or_dash, say
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.metrics import ALPHA, find_recipe
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.columns import ColumnOptions, parse_row_filters, parse_stated_columns
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import CANDIDATE_COUNTS
@@ -59,8 +64,8 @@ def rank(
     store = open_stored_edition(edition, state)
     chosen = load_run_settings(None, edition, override, state)
     if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
-        confirm(f"replace all reviews and scores of {name} in {store.key}")
-    reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
+        ask_for_confirmation(f"replace all reviews and scores of {name} in {store.key}")
+    reading = ColumnOptions(parse_stated_columns(columns or ()), guess=True, where=parse_row_filters(where or ()))
     understood, summary, report = import_and_score(
         store, chosen, state, file, name, quiet, writer=writer, replace=replace, licence=licence, reading=reading,
         partial=partial,
@@ -86,11 +91,11 @@ def import_and_score(
     """
     configure_prefect(state)
     from gre_bench.pipeline.own_reviews import check_candidate_name, import_candidate
-    from gre_bench.pipeline.refreshing import check_job, refresh
+    from gre_bench.pipeline.refreshing import check_job_and_name_candidates, refresh
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.reports.board_rows import load_candidate
 
-    job = check_job(Job(chosen, state.resolve(), (check_candidate_name(name),), texts_first=True))
+    job = check_job_and_name_candidates(Job(chosen, state.resolve(), (check_candidate_name(name),), texts_first=True))
     job, understood = import_candidate(store, job, file, name, **how)
     if not quiet:
         _show_import_report(understood)
@@ -135,23 +140,30 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
         state_option = screen.format_state_option(state)
         return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}{state_option}")
     first = next((row for row in rows if row["scored"]), rows[0])
-    sentence, *more = list_candidate_lines(report)
+    sentence, *more = describe_candidate_rank(report)
     say(sentence)
     columns = (
-        Column("metric", [screen.remove_control_characters(row["metric"]) for row in rows], 0, "name"),
-        Column("rank", ["not validated" if _lacks_validation(row) else format_rank(row) for row in rows]),
-        Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
-        Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
-        Column("above chance", [format_with_half_width(row["above_chance"], row["above_chance_high"]) for row in rows]),
+        FittedColumn("metric", [screen.remove_control_characters(row["metric"]) for row in rows], 0, "name"),
+        FittedColumn(
+            "rank", ["not validated" if _lacks_validation(row) else format_rank_with_total(row) for row in rows]
+        ),
+        FittedColumn("score", [format_with_interval_half_width(row["score"], row["high"]) for row in rows]),
+        FittedColumn(
+            "vs human", [format_with_interval_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]
+        ),
+        FittedColumn(
+            "above chance",
+            [format_with_interval_half_width(row["above_chance"], row["above_chance_high"]) for row in rows],
+        ),
     )
-    print_columns("", columns, [""] * len(rows))
+    print_fitted_table("", columns, [""] * len(rows))
     say(more[0])
     screen.say_nonempty(more[1:], "  ")
     say("next:")
     screen.say_nonempty(_list_next_commands(report, first, screen.format_state_option(state)), "  ")
 
 
-def list_candidate_lines(report: dict[str, Any]) -> list[str]:
+def describe_candidate_rank(report: dict[str, Any]) -> list[str]:
     """Returns lines on a candidate's rank under the first metric with scores of it.
 
     The first line is a sentence, the second names the metric, and the others have details.
@@ -181,14 +193,14 @@ def _describe_rank(name: str, edition: str, row: Row) -> str:
         "; not told apart from human" if row["p"] is None or row["p"] >= ALPHA
         else f"; {'above' if row['vs_human'] > 0 else 'below'} human"
     )  # fmt: skip
-    return f"{name} has rank {format_rank(row)} on {edition} under {title}{above}."
+    return f"{name} has rank {format_rank_with_total(row)} on {edition} under {title}{above}."
 
 
 def _lacks_validation(row: Row) -> bool:
     return not row["validation"].startswith("validated")
 
 
-def format_rank(row: Row) -> str:
+def format_rank_with_total(row: Row) -> str:
     """Returns the rank, the number of ranked candidates, and the range that tests allow, such as ``2 of 6 (1–3)``.
 
     Returns a dash if there is no rank or the metric is not validated.
@@ -295,7 +307,7 @@ def remove(
     match = find_candidate(store, candidate)
     name = match["candidate"]
     if not yes:
-        confirm(f"remove {name} from {store.key}: {_format_counts(match, 'review', 'score')}")
+        ask_for_confirmation(f"remove {name} from {store.key}: {_format_counts(match, 'review', 'score')}")
 
     def show_removed(report: Row) -> None:
         counts = _format_counts(report, "review", "judgment", "score")

@@ -19,7 +19,7 @@ from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.settings import Settings, load
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_with_or_without_prefect
 from gre_bench.store import INCLUDED_EDITION, Row, Store, find_editions, missing_edition_error
 from gre_bench.store.queries import UNPLANNED_REVIEWS
 
@@ -78,7 +78,7 @@ def run_refresh(
         return summary
     configure_prefect(state)
     with show_run_progress(store, quiet, engine):
-        from gre_bench.pipeline.refreshing import check_job
+        from gre_bench.pipeline.refreshing import check_job_and_name_candidates
         from gre_bench.pipeline.refreshing import refresh as plain
 
         def flow() -> Any:
@@ -86,8 +86,8 @@ def run_refresh(
 
             return annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait)
 
-        check_job(job)
-        return run_flow_or_plain(engine, flow, lambda: plain(job))
+        check_job_and_name_candidates(job)
+        return run_with_or_without_prefect(engine, flow, lambda: plain(job))
 
 
 def estimate_refresh(
@@ -109,7 +109,7 @@ def demo(state: Path, quiet: bool, no_prefect: bool) -> CommandResult:
     """
     if not quiet:
         _show_included_board(state)
-    return answer_with_new_board(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
+    return build_new_board_result(run_refresh(load(DEMO), state, engine=not no_prefect, quiet=quiet), state)
 
 
 def _show_included_board(state: Path) -> None:
@@ -126,7 +126,7 @@ def _show_included_board(state: Path) -> None:
     say("")
 
 
-def answer_with_new_board(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> CommandResult:
+def build_new_board_result(summary: dict[str, Any], state: Path, more: dict[str, Any] | None = None) -> CommandResult:
     """Returns the answer of a command that makes a new edition: its board in brief, and the next commands.
 
     *summary*: the summary of the refresh. *more*: fields that come before those of the summary.
@@ -161,12 +161,12 @@ def status(state: Path, edition: options.AnyEdition = None) -> CommandResult:
             "message": "nothing was run yet",
         }
         unplanned: list[Row] = []
-        if not store.is_loaded:
+        if not store.is_from_release:
             with suppress(SettingsError, StoreError):  # no copy for readers yet, or a damaged one
                 unplanned = store.read(UNPLANNED_REVIEWS)
         more = {"edition": store.key, "unplanned_reviews": unplanned}
         editions.append(current | more | spending.summarise_spending(store))
-    rows = [] if edition else running_studies.study_rows(state)
+    rows = [] if edition else running_studies.summarise_studies(state)
 
     def print_answer(_: Any) -> None:
         if not editions:

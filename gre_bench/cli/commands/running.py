@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.records import edition_of
-from gre_bench.core.resources import resource
+from gre_bench.core.records import parse_edition_key
+from gre_bench.core.resources import locate_resource
 from gre_bench.reports.signatures import resolve_edition
 from gre_bench.store import Store, missing_edition_error
 from gre_bench.store.queries import LAST_SETTINGS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gre_bench.core.settings import BudgetSettings, Settings
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
-DEMO = resource("deployments", "demo.toml")
+DEMO = locate_resource("deployments", "demo.toml")
 
 
 def choose_exit_code(summary: dict[str, Any]) -> int:
@@ -39,12 +39,12 @@ def load_run_settings(file: Path | None, edition: str | None, overrides: list[st
     changes = list(overrides or [])
     if edition is None:
         return load(file or DEMO, tuple(changes))
-    changes += edition_of(edition).overrides
+    changes += parse_edition_key(edition).overrides
     if file is not None:
         return load(file, tuple(changes))
     store, rows = Store(state, edition), []
     if store.exists:
-        store.refuse_loaded()
+        store.refuse_if_from_release()
         try:
             rows = store.read(LAST_SETTINGS)
         except StoreError:  # the readers' copy cannot be used
@@ -95,7 +95,7 @@ def check_output_folder(folder: Path) -> Path:
     return folder
 
 
-def confirm(change: str) -> None:
+def ask_for_confirmation(change: str) -> None:
     """Asks the user to confirm *change*, a description of what will happen.
 
     Raises `SettingsError` if the user declines, or if standard input is not a terminal.

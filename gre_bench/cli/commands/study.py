@@ -14,7 +14,7 @@ from gre_bench.cli.commands.running import check_output_folder, choose_exit_code
 from gre_bench.cli.commands.study_flaws import flaws
 from gre_bench.cli.views.bar import show_run_progress
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_with_or_without_prefect
 from gre_bench.reports.signatures import resolve_edition
 from gre_bench.store import Store
 
@@ -59,7 +59,7 @@ def validate(
     if figures is not None:
         check_output_folder(figures)
     with _open_study_job(chosen, state, quiet, retry_failed) as job:
-        from gre_bench.pipeline.refreshing import check_job
+        from gre_bench.pipeline.refreshing import check_job_and_name_candidates
         from gre_bench.pipeline.validating import validate as plain
 
         def flow() -> Any:
@@ -67,16 +67,16 @@ def validate(
 
             return validate_metrics(chosen, state.resolve(), retry_failed=retry_failed)
 
-        check_job(job)
+        check_job_and_name_candidates(job)
         if certificate:
-            from gre_bench.studies.certificate import certify, draw_certificates
+            from gre_bench.studies.certificate import certify_metrics, draw_certificates
 
-            summary = certify(job)
+            summary = certify_metrics(job)
             if figures is not None:
                 title = f"{summary['edition']}: scores by degree of harm"
                 draw_certificates(summary["certificates"], figures / "certificate.svg", title)
             return CommandResult(summary, show_certificates, choose_exit_code(summary))
-        summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
+        summary = run_with_or_without_prefect(not no_prefect, flow, lambda: plain(job))
     if figures is not None:
         from gre_bench.metrics.validation import plot_effects
 
@@ -94,20 +94,20 @@ def agree(
     reviews of the same item. Intervals resample items with their reviews. There are three more coefficients: within
     items, at fixed length, and minus the coefficient of length alone.
     """
-    from gre_bench.cli.views.study_screens import show_agreement
+    from gre_bench.cli.views.study_screens import show_human_grade_agreement
 
     with _open_study_job(chosen, state, quiet, retry_failed) as job:
-        from gre_bench.pipeline.agreeing import correlate_with_grades as plain
-        from gre_bench.pipeline.refreshing import check_job
+        from gre_bench.pipeline.agreeing import score_and_correlate_with_grades as plain
+        from gre_bench.pipeline.refreshing import check_job_and_name_candidates
 
         def flow() -> Any:
             from gre_bench.flows.agree_with_humans import agree_with_humans
 
             return agree_with_humans(chosen, state.resolve(), retry_failed)
 
-        check_job(job)
-        summary = run_flow_or_plain(not no_prefect, flow, lambda: plain(job))
-    return CommandResult(summary, show_agreement, choose_exit_code(summary))
+        check_job_and_name_candidates(job)
+        summary = run_with_or_without_prefect(not no_prefect, flow, lambda: plain(job))
+    return CommandResult(summary, show_human_grade_agreement, choose_exit_code(summary))
 
 
 @app.command()
@@ -170,9 +170,9 @@ def committee(
 
     store = Store(state, resolve_edition(edition, state))
     with show_run_progress(store, quiet):
-        from gre_bench.studies.committee import study_committee
+        from gre_bench.studies.committee import study_reviewer_committee
 
-        report = study_committee(state.resolve(), store.key, metric)
+        report = study_reviewer_committee(state.resolve(), store.key, metric)
     return CommandResult(report, show_committee, choose_exit_code(report))
 
 

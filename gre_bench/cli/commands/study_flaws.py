@@ -50,7 +50,7 @@ def flaws(
         FlawStudy,
         build_flaw_job,
         compute_flaw_results,
-        plant_edition,
+        create_edition_with_flaws,
         write_results,
     )
 
@@ -58,7 +58,7 @@ def flaws(
     study = FlawStudy(chosen.edition.edition, papers, seed, folder, tuple(script) if script else SCRIPTS)
     job = build_flaw_job(Job(chosen, state.resolve()), study)
     is_new = not job.store.exists
-    record = plant_edition(job, study)
+    record = create_edition_with_flaws(job, study)
     report = {"edition": study.edition.key, "planted": record}
     if dry_run:
         plan = estimate_refresh(job.settings, state, None, None, False)

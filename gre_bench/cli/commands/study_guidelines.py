@@ -15,7 +15,7 @@ from gre_bench.cli.views.screen import escape, print_grid, say, say_nonempty
 from gre_bench.cli.views.study_screens import show_planned_requests
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_with_or_without_prefect
 from gre_bench.store import Row
 
 app = CommandApp("Compare reviewer guidelines, and make them from good reviews.")
@@ -67,9 +67,9 @@ def compare(
     if reviews is not None:
         if models or conditions or own or edition or papers or ratings:
             raise SettingsError("--reviews asks no model: leave out the models, conditions, papers and ratings")
-        from gre_bench.studies.guideline_comparison import compare_given_reviews
+        from gre_bench.studies.guideline_comparison import compare_guidelines_of_given_reviews
 
-        summary = compare_given_reviews(name or reviews.resolve().name, reviews, state.resolve())
+        summary = compare_guidelines_of_given_reviews(name or reviews.resolve().name, reviews, state.resolve())
         return CommandResult(summary, _show_comparison, choose_exit_code(summary))
     from gre_bench.studies import guideline_comparison
     from gre_bench.studies.guideline_comparison import GuidelineJob
@@ -96,7 +96,9 @@ def compare(
 
         return compare_guidelines(job)
 
-    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: guideline_comparison.compare_conditions(job))
+    summary = run_with_or_without_prefect(
+        not no_prefect, run_flow, lambda: guideline_comparison.run_guideline_comparison(job)
+    )
     return CommandResult(summary, _show_comparison, choose_exit_code(summary))
 
 
@@ -136,8 +138,8 @@ def quality(
 
         return review_quality(job)
 
-    summary = run_flow_or_plain(not no_prefect, run_flow, lambda: grade(job))
-    return CommandResult(summary, _show_quality, choose_exit_code(summary))
+    summary = run_with_or_without_prefect(not no_prefect, run_flow, lambda: grade(job))
+    return CommandResult(summary, _show_review_quality_groups, choose_exit_code(summary))
 
 
 @app.command("generate")
@@ -195,7 +197,7 @@ def _show_comparison(summary: Row) -> None:
     say_nonempty((results.LEGEND, *results.format_rmse_reference(measure)))
     _show_table("How close to the human means", results.CLOSE, map(results.format_closeness_cells, outcomes))
     title = "Ratings given, and how the reviews are worded"
-    _show_table(title, results.GIVEN, results.yield_rating_rows(outcomes, measure))
+    _show_table(title, results.GIVEN, results.yield_rating_distribution_rows(outcomes, measure))
     say(results.WORDS)
     say_nonempty(results.list_missing_ratings(outcomes), "without a rating: ")
     for model, rows in summary["differences"].items():
@@ -204,7 +206,7 @@ def _show_comparison(summary: Row) -> None:
     say_nonempty((summary.get("note"), summary["message"]))
 
 
-def _show_quality(summary: Row) -> None:
+def _show_review_quality_groups(summary: Row) -> None:
     points = ((name, grade, count) for name, counts in summary["points"].items() for grade, count in counts.items())
     heads = ("Criterion", "Points or why not", "Reviews")
     _show_table(f"{summary['reviews']} reviews by criterion", heads, points)

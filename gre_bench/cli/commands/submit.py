@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import format_p_value, format_with_half_width
+from gre_bench.board.words import format_p_value, format_with_interval_half_width
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import option
-from gre_bench.cli.commands.rank import format_rank, import_and_score, list_candidate_lines
+from gre_bench.cli.commands.rank import describe_candidate_rank, format_rank_with_total, import_and_score
 from gre_bench.cli.commands.running import BAD_INPUT, DONE, choose_exit_code, load_run_settings
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.fitted import Column, print_columns
+from gre_bench.cli.views.fitted import FittedColumn, print_fitted_table
 from gre_bench.cli.views.screen import say
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
-from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.columns import ColumnOptions, parse_row_filters, parse_stated_columns
 from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.store import Row, Store, copy_to_scratch
 from gre_bench.store.queries import LEADERBOARD
@@ -50,12 +50,12 @@ def submit(
     from gre_bench.ingest.records.tables import read_new_reviews
     from gre_bench.pipeline.submissions import build_submission_form, find_text_faults, write_submission
     from gre_bench.release.loading import find_release
-    from gre_bench.reports.board_rows import papers_of_release, release_folder
+    from gre_bench.reports.board_rows import read_release_paper_ids, release_folder
 
-    about, papers, sampled = papers_of_release(release_folder(release, state) or find_release(release))
-    reading = ColumnNames(parse_stated_columns(columns or ()), guess=True, where=parse_conditions(where or ()))
+    about, papers, sampled = read_release_paper_ids(release_folder(release, state) or find_release(release))
+    reading = ColumnOptions(parse_stated_columns(columns or ()), guess=True, where=parse_row_filters(where or ()))
     imported = read_new_reviews(resolve_local_path(reviews), {}, {}, papers, by=name, only=True, reading=reading)
-    reading.check_used()
+    reading.require_all_headers_used()
     if imported.refusals and not (partial and imported.reviews):
         raise SettingsError(f"{reviews}: {imported.row_counts}; correct these rows, or leave them out with --partial")
     own = [review for review in imported.reviews if review.text]
@@ -91,7 +91,7 @@ def check_submission(folder: Path, store: Store, state: Path, add: bool, quiet: 
     from gre_bench.pipeline.submissions import READING, REVIEWS, check_human_texts, check_submission_folder
 
     if add:
-        store.refuse_loaded()
+        store.refuse_if_from_release()
     check_human_texts(store)
     result = check_submission_folder(store, folder)
     if result.refused and not quiet:
@@ -141,16 +141,20 @@ def _show_submission_rank(report: dict[str, Any]) -> None:
         say(f"{summary['outcome']}: {summary['message']}", screen.err)
     if not rows:
         return say(f"{name}: no score yet")
-    screen.say_nonempty(list_candidate_lines(report))
+    screen.say_nonempty(describe_candidate_rank(report))
     columns = (
-        Column("rank", [format_rank(row) for row in rows]),
-        Column("candidate", [screen.remove_control_characters(row["candidate"]) for row in rows], 0, "name"),
-        Column("score", [format_with_half_width(row["score"], row["high"]) for row in rows]),
-        Column("vs human", [format_with_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]),
-        Column("p", ["" if row["p"] is None else format_p_value(row["p"]) for row in rows]),
-        Column(
-            "above chance", [format_with_half_width(row["above_chance"], row["above_chance_high"]) for row in rows], 1
+        FittedColumn("rank", [format_rank_with_total(row) for row in rows]),
+        FittedColumn("candidate", [screen.remove_control_characters(row["candidate"]) for row in rows], 0, "name"),
+        FittedColumn("score", [format_with_interval_half_width(row["score"], row["high"]) for row in rows]),
+        FittedColumn(
+            "vs human", [format_with_interval_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]
+        ),
+        FittedColumn("p", ["" if row["p"] is None else format_p_value(row["p"]) for row in rows]),
+        FittedColumn(
+            "above chance",
+            [format_with_interval_half_width(row["above_chance"], row["above_chance_high"]) for row in rows],
+            1,
         ),
     )
-    print_columns("", columns, ["bold" if row["candidate"] == name else "" for row in rows])
+    print_fitted_table("", columns, ["bold" if row["candidate"] == name else "" for row in rows])
     say(f"{name} is on the board now" if report["added"] else "nothing was added; --add adds it")

@@ -15,12 +15,12 @@ from gre_bench.cli.commands.options import argument, option
 from gre_bench.cli.commands.running import choose_exit_code
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.bar import show_fetch_progress
-from gre_bench.cli.views.screen import format_or_dash, say, show_changes, show_snapshot_counts
+from gre_bench.cli.views.screen import format_or_dash, say, show_snapshot_changes, show_snapshot_counts
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_flow_or_plain
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, run_with_or_without_prefect
 from gre_bench.store import Store
 from gre_bench.store.queries import DRAW
 
@@ -49,7 +49,7 @@ def fetch(
     too. If the command is stopped, the same command continues it.
     """
     more = ["sources.unverified_venue=true"] if unverified_venue else []
-    chosen = venue_settings(venue, year, papers, settings, [*(override or []), *more], host)
+    chosen = load_venue_settings(venue, year, papers, settings, [*(override or []), *more], host)
     configure_prefect(state)
     from gre_bench.ingest.openreview.fetching import choose_fetch_run_folder
     from gre_bench.pipeline.downloading import FetchJob, fetch_snapshot
@@ -64,15 +64,17 @@ def fetch(
         _print_fetch_messages(quiet),
         show_fetch_progress(choose_fetch_run_folder(chosen, job.state, again) / "status.json", quiet),
     ):
-        summary = run_flow_or_plain(
+        summary = run_with_or_without_prefect(
             not no_prefect, flow, lambda: fetch_snapshot(job, lambda line: say(line, screen.err))
         )
     return CommandResult(
-        summary, lambda _: _show_fetched(summary, chosen, settings, override or [], state), choose_exit_code(summary)
+        summary,
+        lambda _: _show_fetched_snapshot(summary, chosen, settings, override or [], state),
+        choose_exit_code(summary),
     )
 
 
-def venue_settings(
+def load_venue_settings(
     venue: str, year: int, papers: str | None, file: Path | None, override: list[str] | None,
     host: str | None = None,
 ) -> Settings:  # fmt: skip
@@ -106,7 +108,7 @@ def _print_fetch_messages(quiet: bool) -> Iterator[None]:
         log.setLevel(logging.NOTSET)
 
 
-def _show_fetched(
+def _show_fetched_snapshot(
     summary: dict[str, Any], chosen: Settings, file: Path | None, override: list[str], state: Path
 ) -> None:
     sent = ", ".join(f"{count} {kind}" for kind, count in sorted(summary["requests"].items())) or "none"
@@ -118,7 +120,7 @@ def _show_fetched(
     show_snapshot_counts(summary["counts"])
     screen.say_nonempty(summary["remarks"], "note: ")
     if summary["changes"]:
-        show_changes(summary["changes"])
+        show_snapshot_changes(summary["changes"])
     say("next:")
     store, drawn = Store(state, chosen.edition.edition), False
     with suppress(GreBenchError):  # the edition does not exist yet, or cannot be read
@@ -161,10 +163,10 @@ def plan(
 
     Nothing is sent. With --rates it also estimates the GPU hours of scoring.
     """
-    from gre_bench.checks.plan_ahead import plan_ahead
+    from gre_bench.checks.plan_ahead import plan_fetch_and_refresh
 
-    chosen = venue_settings(venue, year, papers, settings, override)
-    return CommandResult(plan_ahead(chosen, state, rates), _show_plan)
+    chosen = load_venue_settings(venue, year, papers, settings, override)
+    return CommandResult(plan_fetch_and_refresh(chosen, state, rates), _show_plan)
 
 
 def _show_plan(plan: dict[str, Any]) -> None:
@@ -224,7 +226,7 @@ def year(
     named = [f'fetch.host="{host}"'] if host else []
     settings_given = configuration.load(settings, (*named, *(override or [])))
     configure_prefect(state)
-    from gre_bench.reports.yearly import make_board, year_job
+    from gre_bench.reports.yearly import make_yearly_board, year_job
 
     def flow() -> Any:
         from gre_bench.flows.year import year
@@ -236,7 +238,7 @@ def year(
         from gre_bench.checks.plan_ahead import plan_year
 
         return CommandResult(plan_year(job.settings, state, None), _show_plan_of_year)
-    summary = run_flow_or_plain(not no_prefect, flow, lambda: make_board(job))
+    summary = run_with_or_without_prefect(not no_prefect, flow, lambda: make_yearly_board(job))
     return CommandResult(summary, _show_year_summary, choose_exit_code(summary))
 
 

@@ -12,7 +12,7 @@ from gre_bench.board.words import (
     describe_candidate,
     describe_scoring_lm,
     format_row_rank_range,
-    format_with_half_width,
+    format_with_interval_half_width,
     is_validated,
 )
 from gre_bench.cli.commands import options
@@ -105,8 +105,8 @@ def print_explanation(
         before = details[index - 1] if index else {}
         _print_reference_detail(detail)
         if texts:
-            _print_texts(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
-    if store.is_loaded:
+            _print_scored_texts(detail, {name: detail[name] != before.get(name) for name in ("x", "synopsis", "moved")})
+    if store.is_from_release:
         say(f"{store.key} was loaded from a release: its texts are not here, so nothing is quoted or scored again")
     if chosen and explanation.board is not None:
         say(describe_scoring_lm(signature["evaluation_lm"], explanation.board["validation"]), style="dim")
@@ -155,7 +155,7 @@ def _describe_board_score(explanation: ScoreExplanation) -> str:
     rank = "control" if board["kind"] == "control" else board["unranked"] or order
     leads = [row["lead"] for row in explanation.papers if row["lead"] is not None]
     ahead = f"; ahead of human on {sum(lead > 0 for lead in leads)} of {counted(len(leads), 'paper')}" if leads else ""
-    return f"{format_with_half_width(board['score'], board['high'])}, {rank}{ahead}"
+    return f"{format_with_interval_half_width(board['score'], board['high'])}, {rank}{ahead}"
 
 
 def _describe_paper_score(row: Row, references: int) -> str:
@@ -267,7 +267,7 @@ def _print_reference_detail(detail: Row) -> None:
             say(f"  {title} most: {tokens_shown}")
 
 
-def _print_texts(detail: Row, fresh: Mapping[str, bool]) -> None:
+def _print_scored_texts(detail: Row, fresh: Mapping[str, bool]) -> None:
     """Prints the texts from which a pair's score was computed.
 
     *fresh*: ``x`` (the candidate's review), ``synopsis`` or ``moved`` (its review of another paper) → whether that text

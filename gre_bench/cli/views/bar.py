@@ -118,7 +118,7 @@ def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[
     first: list[tuple[float, int]] = []
 
     def poll() -> dict[str, Any] | None:
-        point = read_last_history_entry(folder, began)
+        point = read_last_training_history_entry(folder, began)
         if point is None:
             return None
         # Steps per second are counted from the first step seen here, because an earlier run may have done those before.
@@ -133,7 +133,7 @@ def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[
     return show_live_progress("opening the base", quiet, poll)
 
 
-def read_last_history_entry(folder: Path, since: float) -> dict[str, Any] | None:
+def read_last_training_history_entry(folder: Path, since: float) -> dict[str, Any] | None:
     """Returns the last complete entry of the training history in *folder*.
 
     Returns None if the file of the history was last changed before *since* (epoch seconds), or cannot be read.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 
-from gre_bench.board.family import read_lm_orders_by_signature
+from gre_bench.board.family import read_candidate_orders_by_signature
 from gre_bench.board.words import (
     COLUMNS,
     CONTROLS,
@@ -20,23 +20,23 @@ from gre_bench.board.words import (
     choose_headline_signature,
     describe_scoring_lm,
     describe_training_overlap,
-    explain_missing_human,
-    format_board_answer,
+    explain_missing_human_baseline,
     format_candidate_note,
     format_contaminated_lms,
     format_contamination_gap,
     format_headline_warning,
     format_p_value,
     format_ties,
-    format_with_half_width,
-    get_score_at_human_length,
+    format_with_interval_half_width,
+    get_score_at_human_review_length,
     is_validated,
+    summarise_board,
     warn_of_few_papers,
-    warn_of_other_signature,
+    warn_of_flaw_signature_mismatch,
     warn_of_small_samples,
 )
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.fitted import Column, print_columns
+from gre_bench.cli.views.fitted import FittedColumn, print_fitted_table
 from gre_bench.cli.views.screen import format_or_dash, say
 from gre_bench.core.metrics import find_recipe, is_metric_name
 from gre_bench.core.terminal import counted
@@ -119,7 +119,7 @@ def show_leaderboard(
         if details:
             _print_ties(own)
             _print_neighbour_differences(own, orders.get(name, ()))
-            show_details(own)
+            show_review_properties(own)
             _print_score_basis(signature, auc.get(name), exposures)
     if not every and not brief:
         _print_other_boards(boards, first, orders)
@@ -170,11 +170,11 @@ def show_refresh_summary(summary: Row, store: Store, brief: bool = False) -> Non
     rows, separations = store.read(LEADERBOARD, signature_ids=ids), store.read(SEPARATION, signature_ids=ids)
     brief = brief and summary["outcome"] == "done"
     exposures, wanted = store.read(EXPOSURES), headline_metric(store)
-    orders = read_lm_orders_by_signature(store.read, rows)
+    orders = read_candidate_orders_by_signature(store.read, rows)
     show_leaderboard(summary["edition"], rows, signatures, orders, separations, exposures, wanted=wanted, brief=brief)
     if not brief:
-        screen.show_reasons(summary["reasons"])
-    show_uncovered(summary["uncovered"])
+        screen.show_missing_score_reasons(summary["reasons"])
+    show_candidates_lacking_reviews(summary["uncovered"])
     screen.say_nonempty(summary["notes"], "note: ")
     if brief:
         return
@@ -184,7 +184,7 @@ def show_refresh_summary(summary: Row, store: Store, brief: bool = False) -> Non
     say(f"results: {store.read_file} (DuckDB), {store.status_file}")
 
 
-def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
+def show_candidates_lacking_reviews(rows: Sequence[UncoveredRow]) -> None:
     """Prints a line for each candidate that lacks reviews of some papers, with a few of these papers' ids."""
     for row in rows:
         more = ", ..." if row["lacking"] > len(row["examples"]) else ""
@@ -212,7 +212,7 @@ def _print_board(
     papers = counted(sampled, "paper") if planned == sampled else f"pilot: {planned} of {counted(sampled, 'paper')}"
     apart = f" · group {group}, {RANKED_APART}" if group else ""
     say(f"{edition} · {recipe.title} in {recipe.unit} · {papers}{apart}", style="bold")
-    say(format_board_answer([{**row, "group_name": None} for row in rows], lm_orders))
+    say(summarise_board([{**row, "group_name": None} for row in rows], lm_orders))
     say("")
     controls = [] if printed is None else [row for row in rows if row["kind"] == "control"]
     rows = [*(row for row in rows if row["kind"] != "control"), *controls]
@@ -222,10 +222,10 @@ def _print_board(
         kind = {"candidate": "name", "note": "note"}.get(column.head, "number")
         cells = [screen.remove_control_characters(column.cell(row)) for row in rows]
         if kind != "note":
-            columns.append(Column(column.head, cells, max(0, order - 4), kind, WIDEST_NAME))
+            columns.append(FittedColumn(column.head, cells, max(0, order - 4), kind, WIDEST_NAME))
     styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
     breaks = {} if first_control is None else {first_control: "controls"}
-    print_columns("", columns, styles, breaks=breaks)
+    print_fitted_table("", columns, styles, breaks=breaks)
     notes = [
         f"{row['candidate']}: {text}"
         for row in rows
@@ -265,11 +265,11 @@ def _print_other_boards(
     for group, members in groupby(boards[first], key=lambda row: row["group_name"]):
         if group is not None:
             own: list[LeaderboardRow] = [{**row, "group_name": None} for row in members]
-            say(f"group {group}, {RANKED_APART} (--all): {format_board_answer(own, orders.get(first, ()))}")
+            say(f"group {group}, {RANKED_APART} (--all): {summarise_board(own, orders.get(first, ()))}")
     titles: dict[str, list[str]] = {}
     for name, own in boards.items():
         if name != first:
-            sentence = format_board_answer(own, orders.get(name, ())).partition(". ")[0].rstrip(".")
+            sentence = summarise_board(own, orders.get(name, ())).partition(". ")[0].rstrip(".")
             titles.setdefault(sentence, []).append(find_recipe(own[0]["metric"]).title)
     for sentence, metrics in titles.items():
         say(f"{', '.join(metrics)}: {sentence}")
@@ -291,21 +291,23 @@ def _print_neighbour_differences(rows: Sequence[LeaderboardRow], orders: Sequenc
     if not lines:
         return
     columns = [
-        Column(
+        FittedColumn(
             "candidate", [screen.remove_control_characters(test.first) for _, test in lines], 0, "name", WIDEST_NAME
         ),
-        Column("next", [screen.remove_control_characters(test.second) for _, test in lines], 0, "name", WIDEST_NAME),
-        Column("mean", [format_or_dash(test.difference, "+.2f") for _, test in lines]),
-        Column("p", [format_p_value(test.p_holm) for _, test in lines]),
-        Column("median", [format_or_dash(test.median, "+.2f") for _, test in lines], 1),
-        Column("trimmed", [f"{test.trimmed:+.2f} (≥ {test.trimmed_low:+.2f})" for _, test in lines], 1),
-        Column("ahead on", [f"{test.ahead} of {test.papers}" for _, test in lines]),
-        Column("win rate", [f"{test.win_rate:.0%}" for _, test in lines], 2),
-        Column("sign test p", [format_p_value(test.sign_p) for _, test in lines], 1),
+        FittedColumn(
+            "next", [screen.remove_control_characters(test.second) for _, test in lines], 0, "name", WIDEST_NAME
+        ),
+        FittedColumn("mean", [format_or_dash(test.difference, "+.2f") for _, test in lines]),
+        FittedColumn("p", [format_p_value(test.p_holm) for _, test in lines]),
+        FittedColumn("median", [format_or_dash(test.median, "+.2f") for _, test in lines], 1),
+        FittedColumn("trimmed", [f"{test.trimmed:+.2f} (≥ {test.trimmed_low:+.2f})" for _, test in lines], 1),
+        FittedColumn("ahead on", [f"{test.ahead} of {test.papers}" for _, test in lines]),
+        FittedColumn("win rate", [f"{test.win_rate:.0%}" for _, test in lines], 2),
+        FittedColumn("sign test p", [format_p_value(test.sign_p) for _, test in lines], 1),
     ]
     if len(orders) > 1:
-        columns.insert(0, Column("by", [lm for lm, _ in lines], 0, "name"))
-    print_columns("Neighbours in rank: their difference over papers", columns, [""] * len(lines))
+        columns.insert(0, FittedColumn("by", [lm for lm, _ in lines], 0, "name"))
+    print_fitted_table("Neighbours in rank: their difference over papers", columns, [""] * len(lines))
 
 
 def _print_cautions(
@@ -357,7 +359,7 @@ def describe_reference_counts(rows: Sequence[LeaderboardRow]) -> str | None:
     If there is no human baseline, states the reason if it is known. Returns None if there is nothing to state. Papers
     that the metric leaves out, such as papers without an abstract, do not count.
     """
-    if lacking := explain_missing_human(rows):
+    if lacking := explain_missing_human_baseline(rows):
         return lacking
     counts = {
         row["kind"] == "human": row["expected"] / row["expected_papers"] for row in rows if row["expected_papers"]
@@ -378,13 +380,13 @@ SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"
 OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
-def show_details(rows: Sequence[LeaderboardRow]) -> None:
+def show_review_properties(rows: Sequence[LeaderboardRow]) -> None:
     """Prints a table with the columns `DETAILS` for the human baseline and the models, and explains them."""
     shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
     if not shown:
         return
-    columns = [Column(head, list(map(cell, shown)), order, kind) for head, cell, order, kind in DETAILS]
-    print_columns("", columns, [""] * len(shown))
+    columns = [FittedColumn(head, list(map(cell, shown)), order, kind) for head, cell, order, kind in DETAILS]
+    print_fitted_table("", columns, [""] * len(shown))
     if at := next((row["human_words"] for row in shown if row["human_words"]), None):
         say(
             f"at human length: the score at {at:.0f} words, the human length, with half of its 90% interval; blank: it "
@@ -395,7 +397,7 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
             "not be read; strays: of the lines of judgments, those that open otherwise; –: nobody here knows"
         )
     flat = [
-        f"{row['candidate']} {format_with_half_width((low + high) / 2, high)}"
+        f"{row['candidate']} {format_with_interval_half_width((low + high) / 2, high)}"
         for row in shown
         if (low := row["flat_low"]) is not None and (high := row["flat_high"]) is not None
     ]
@@ -403,7 +405,7 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
         say(f"mean over pairs ± half of the published 90% interval, pairs taken for independent: {' · '.join(flat)}")
 
 
-def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
+def show_request_outcomes(rows: Sequence[OutcomesRow]) -> None:
     """Prints the outcomes of requests by candidate, purpose and LM; columns of zeros are left out."""
     if not rows:
         return
@@ -421,7 +423,7 @@ def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
 
 
 def _format_score_at_length(row: LeaderboardRow) -> str:
-    return format_with_half_width(get_score_at_human_length(row), row["at_length_high"])
+    return format_with_interval_half_width(get_score_at_human_review_length(row), row["at_length_high"])
 
 
 def _format_share(part: int | None, whole: int | None) -> str:
@@ -443,13 +445,13 @@ DETAILS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
     ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
     ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
 )
-"""Per column: (header, function that returns a row's cell, order, kind). For order and kind, see `Column`."""
+"""Per column: (header, function that returns a row's cell, order, kind). For order and kind, see `FittedColumn`."""
 
 SHOWN_STRATA = 6
 """The most values of a stratum that get a column; these are the values with the most papers."""
 
 
-def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
+def show_scores_by_stratum(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
     """Prints how many papers have each value of a stratum, such as the area of a paper, and the scores on them."""
     sizes: dict[str, dict[str, int]] = {}
     for row in counts:
@@ -472,13 +474,17 @@ def _show_stratum(title: str, rows: Sequence[Row]) -> None:
     for row in rows:
         papers[row["value"]] = max(row["papers"], papers.get(row["value"], 0))
     values = sorted(papers, key=lambda value: (-papers[value], value))[:SHOWN_STRATA]
-    cells = {(row["candidate"], row["value"]): format_with_half_width(row["score"], row["high"]) for row in rows}
+    cells = {
+        (row["candidate"], row["value"]): format_with_interval_half_width(row["score"], row["high"]) for row in rows
+    }
     names = list(dict.fromkeys(row["candidate"] for row in rows))
-    columns = [Column("candidate", [screen.remove_control_characters(name) for name in names], kind="name")]
+    columns = [FittedColumn("candidate", [screen.remove_control_characters(name) for name in names], kind="name")]
     for order, value in enumerate(values):
         own = [cells.get((name, value), "–") for name in names]
-        columns.append(Column(f"{screen.remove_control_characters(value)} ({papers[value]})", own, max(0, order - 1)))
-    print_columns(title, columns, ["bold" if name == "human" else "" for name in names])
+        columns.append(
+            FittedColumn(f"{screen.remove_control_characters(value)} ({papers[value]})", own, max(0, order - 1))
+        )
+    print_fitted_table(title, columns, ["bold" if name == "human" else "" for name in names])
 
 
 FAMILIES = ("contradiction", "omission", "malpractice")
@@ -496,22 +502,26 @@ def show_flaw_detection(results: FlawResults) -> None:
         rows = sorted(members, key=lambda row: row["control"])
         unit = "shares of words" if metric == "words" else "nats"
         columns = [
-            Column("reviewer", [screen.remove_control_characters(row["candidate"]) for row in rows], 0, "name"),
-            Column("papers", [str(row["papers"]) for row in rows], 6),
-            Column("score", [_format_test_score(row["score"]) for row in rows]),
+            FittedColumn("reviewer", [screen.remove_control_characters(row["candidate"]) for row in rows], 0, "name"),
+            FittedColumn("papers", [str(row["papers"]) for row in rows], 6),
+            FittedColumn("score", [_format_mean_with_test(row["score"]) for row in rows]),
             *(
-                Column(name, [_format_test_score(row["families"].get(name), is_family=True) for row in rows], 1)
+                FittedColumn(
+                    name, [_format_mean_with_test(row["families"].get(name), is_family=True) for row in rows], 1
+                )
                 for name in FAMILIES
             ),
-            Column("nulls", [f"{row['other']['value']:+.2f}, {row['again']['value']:+.2f}" for row in rows], 4),
-            Column("specific", [_format_test_score(row["specific"]) for row in rows], 5),
-            Column("detected", [format_or_dash(row["detected"], ".0%") for row in rows]),
-            Column("rate", [format_or_dash(row["rate"], ".0%") for row in rows]),
+            FittedColumn("nulls", [f"{row['other']['value']:+.2f}, {row['again']['value']:+.2f}" for row in rows], 4),
+            FittedColumn("specific", [_format_mean_with_test(row["specific"]) for row in rows], 5),
+            FittedColumn("detected", [format_or_dash(row["detected"], ".0%") for row in rows]),
+            FittedColumn("rate", [format_or_dash(row["rate"], ".0%") for row in rows]),
         ]
         first = next((index for index, row in enumerate(rows) if row["control"]), 0)
         styles = ["dim" if row["control"] else "" for row in rows]
         say("")
-        print_columns(f"{rows[0]['title']} in {unit}", columns, styles, breaks={first: "controls"} if first else {})
+        print_fitted_table(
+            f"{rows[0]['title']} in {unit}", columns, styles, breaks={first: "controls"} if first else {}
+        )
     for row in results["too_few"]:
         say(f"{row['candidate']}, {row['title']}: no row, as fewer than two papers have all scores")
     if not results["rows"]:
@@ -519,12 +529,12 @@ def show_flaw_detection(results: FlawResults) -> None:
         return
     say(MEANING, style="dim")
     if unlike := results.get("unlike"):
-        say(warn_of_other_signature(unlike), style="yellow")
+        say(warn_of_flaw_signature_mismatch(unlike), style="yellow")
     if all(row["detected"] is None for row in results["rows"]):
         say("detected and rate need 100 nulls a reviewer, which 25 papers give", style="yellow")
 
 
-def _format_test_score(test: MeanWithTest | None, is_family: bool = False) -> str:
+def _format_mean_with_test(test: MeanWithTest | None, is_family: bool = False) -> str:
     if test is None:
         return "–"
     if is_family:

@@ -32,7 +32,7 @@ _format_correlation = partial(format_or_dash, form=".3f", lacking="not defined")
 """Formats a correlation. It is undefined if there are fewer than three models, or if all scores are equal."""
 
 
-def show_sides(report: Row) -> None:
+def show_side_comparison(report: Row) -> None:
     """Prints a comparison of two sides, and what was left out and why."""
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
@@ -65,7 +65,7 @@ def show_sides(report: Row) -> None:
             say(f"left out of {Path(name).name}: {item}: {why}")
 
 
-def show_candidates(report: Row, details: bool = False) -> None:
+def show_candidate_comparison(report: Row, details: bool = False) -> None:
     """Prints which of two candidates scores higher and how certain that is, one sentence per metric.
 
     *details*: whether to also print the differences of chance scores and of scores above chance, and the papers on
@@ -209,7 +209,7 @@ def _format_value_cells(figure: Row | None) -> tuple[str, str]:
     return format_or_dash(figure["value"], ".3f", ""), ends
 
 
-def show_releases(report: Row, details: bool = False) -> None:
+def show_release_comparison(report: Row, details: bool = False) -> None:
     """Prints who leads now, what changed between two releases, and why.
 
     *details*: whether to also print every row and value.
@@ -321,7 +321,7 @@ def _describe_board_changes(row: Row) -> str:
                 unchanged += 1
         elif before != after and row["validated"]:
             ranks.append(f"{name} {before or '–'} → {after or '–'}")
-        elif row["compares"] == "scores" and has_changed(line | {"rank": [None, None]}):
+        elif row["compares"] == "scores" and has_candidate_changed(line | {"rank": [None, None]}):
             parts.append(f"{name} has other scores")
         else:
             unchanged += 1
@@ -371,7 +371,7 @@ def _abbreviate_digests(value: object) -> str:
 
 
 def _print_changed_scores(row: Row, first: str, second: str) -> None:
-    changed = [line for line in row["candidates"] if has_changed(line)]
+    changed = [line for line in row["candidates"] if has_candidate_changed(line)]
     if not changed:
         return say(f"  nothing has changed: {counted(len(row['candidates']), 'candidate')}, score for score")
     heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
@@ -384,7 +384,7 @@ def _print_changed_scores(row: Row, first: str, second: str) -> None:
     say(f"  unchanged: {counted(len(row['candidates']) - len(changed), 'candidate')}")
 
 
-def has_changed(line: Row) -> bool:
+def has_candidate_changed(line: Row) -> bool:
     """Whether a candidate's scores, pairs or rank differ between two releases.
 
     *line*: the candidate's row of the comparison.

@@ -26,7 +26,7 @@ _PARTS = re.compile(r"\+?[^-/+]*[-/]?")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FittedColumn:
     """A column of a table: its header *head*, and one text per row (*cells*).
 
     - *order*: 0 for a required column. Optional columns are added, lowest order first, while there is room.
@@ -57,9 +57,9 @@ class Column:
         return min(self.natural, {"name": self.widest, "note": WIDEST_NOTE}.get(self.kind, self.natural))
 
 
-def print_columns(
+def print_fitted_table(
     title: str,
-    columns: Sequence[Column],
+    columns: Sequence[FittedColumn],
     styles: Sequence[str],
     width: int | None = None,
     breaks: Mapping[int, str] = MappingProxyType({}),
@@ -105,10 +105,10 @@ def print_text_table(
     """
     cells = [[screen.remove_control_characters(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
-    print_columns(
+    print_fitted_table(
         title,
         [
-            Column(screen.remove_control_characters(head), own, 0, kind)
+            FittedColumn(screen.remove_control_characters(head), own, 0, kind)
             for head, own, kind in zip(heads, cells, kinds, strict=True)
         ],
         [""] * len(rows),
@@ -119,7 +119,7 @@ def _print_line(text: str, style: str = "") -> None:
     screen.out.print(screen.escape(text), style=style or None, highlight=False, soft_wrap=True)
 
 
-def _format_row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:
+def _format_row(columns: Sequence[FittedColumn], cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [
         " " * (width - cell_len(cell)) + cell if column.kind == "number" else set_cell_size(cell, width)
         for column, cell, width in zip(columns, cells, widths, strict=True)
@@ -127,7 +127,7 @@ def _format_row(columns: Sequence[Column], cells: Sequence[str], widths: Sequenc
     return (" " * GAP).join(padded).rstrip()
 
 
-def _wrap_cell(column: Column, cell: str, width: int) -> list[str]:
+def _wrap_cell(column: FittedColumn, cell: str, width: int) -> list[str]:
     """Returns *cell* as lines of at most *width* characters.
 
     A number is never broken. Names are shortened if all names of the column then stay distinct; otherwise they wrap.
@@ -160,7 +160,7 @@ def shorten_name(name: str, width: int) -> str:
     return f"{first}…{set_cell_size(name[::-1], end).rstrip()[::-1]}"
 
 
-def _choose_columns(columns: Sequence[Column], room: int) -> list[Column]:
+def _choose_columns(columns: Sequence[FittedColumn], room: int) -> list[FittedColumn]:
     """Returns the columns that fit in *room* characters: always the required ones, then the optional ones by order."""
     shown = {index for index, column in enumerate(columns) if column.order == 0}
     for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
@@ -172,7 +172,7 @@ def _choose_columns(columns: Sequence[Column], room: int) -> list[Column]:
     return [columns[index] for index in sorted(shown)]
 
 
-def _compute_widths(columns: Sequence[Column], room: int) -> list[int]:
+def _compute_widths(columns: Sequence[FittedColumn], room: int) -> list[int]:
     """Returns a width for each column so that all fit in *room* characters.
 
     If the room is too small, notes shrink first, then names. If room is left, both grow up to their full width.
@@ -193,7 +193,7 @@ def _compute_table_width(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 
-def _print_records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
+def _print_records(title: str, columns: Sequence[FittedColumn], styles: Sequence[str]) -> None:
     if title:
         say(title, style="bold")
     heads = max(len(column.head) for column in columns)

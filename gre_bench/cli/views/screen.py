@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from gre_bench.core.terminal import counted, remove_control_characters
-from gre_bench.core.urls import redact_accounts
+from gre_bench.core.urls import redact_url_credentials
 from gre_bench.store import Row
 
 PIPED_WIDTH = 110
@@ -125,7 +125,7 @@ def print_with_label(word: str, colour: str, text: str, console: Console | None 
 
 def print_error(text: str) -> None:
     """Prints *text* as one paragraph on standard error, without user names and passwords in URLs."""
-    print_with_label("error:", "red", redact_accounts(text), err)
+    print_with_label("error:", "red", redact_url_credentials(text), err)
 
 
 def escape_unencodable_output() -> None:
@@ -200,7 +200,7 @@ def show_counts(metrics: Iterable[Row]) -> None:
     print_grid(("metric", *states), rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
-def show_reasons(reasons: Iterable[Row]) -> None:
+def show_missing_score_reasons(reasons: Iterable[Row]) -> None:
     """Prints why pairs have no score; metrics with the same reason share a line.
 
     ``METRIC_specific`` (the score above chance) is not named if METRIC is.
@@ -233,7 +233,7 @@ def print_estimate(plan: Row) -> None:
     """Prints the plan of a dry run: pairs by state, texts to write, requests to pay for, and the time to score."""
     say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {counted(plan['sampled'], 'paper')}")
     show_counts(plan["metrics"])
-    show_reasons([row for row in plan["reasons"] if not row["unfinished"]])
+    show_missing_score_reasons([row for row in plan["reasons"] if not row["unfinished"]])
     for kind, count in plan["to_write"].items():
         say(f"to be written first: {count} {kind}")
     for row in plan["to_buy"]:
@@ -255,7 +255,7 @@ def show_snapshot_counts(counts: dict[str, int]) -> None:
     say(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items()))
 
 
-def show_changes(report: dict[str, Any]) -> None:
+def show_snapshot_changes(report: dict[str, Any]) -> None:
     """Prints what changed in a snapshot since an earlier one: the counts, and the first `SHOWN_CHANGES` changes."""
     counts = ", ".join(f"{count} {kind}" for kind, count in report["counts"].items()) or "nothing"
     say(f"changed since {report['since'][:12]}: {counts}")

@@ -8,13 +8,13 @@ from typing import Any
 
 from rich.box import HEAVY_HEAD
 
-from gre_bench.board.committee_curve import describe_committee_curve
-from gre_bench.board.words import format_p_value, format_with_half_width
+from gre_bench.board.committee_curve import describe_scores_by_committee_size
+from gre_bench.board.words import format_p_value, format_with_interval_half_width
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.screen import escape, print_grid, say
 from gre_bench.core.metrics import find_recipe, sort_metric_names
 from gre_bench.core.terminal import counted
-from gre_bench.ranking.reference_dependence import format_floor_percent
+from gre_bench.ranking.reference_dependence import format_percent_rounded_down
 from gre_bench.store import Row
 
 LOOK: dict[str, Any] = {"box": HEAVY_HEAD, "title_justify": "center"}
@@ -58,7 +58,7 @@ def show_validation(summary: Row) -> None:
     _show_validation_verdicts(summary)
     if summary["untried"]:
         say(f"no metric can pass before these are tried too: {', '.join(summary['untried'])}")
-    screen.show_reasons(summary["reasons"])
+    screen.show_missing_score_reasons(summary["reasons"])
     screen.say_nonempty((*summary["notes"], summary["message"]))
 
 
@@ -139,7 +139,7 @@ def show_certificates(summary: Row) -> None:
         say(f"{row['metric']}: {row['line']}\n")
     for name, why in {key: why for row in summary["certificates"] for key, why in row["untried"].items()}.items():
         say(f"{HARMS[name].said}: left out: {why}")
-    screen.show_reasons(summary["reasons"])
+    screen.show_missing_score_reasons(summary["reasons"])
     screen.say_nonempty((*summary["notes"], summary["message"]))
 
 
@@ -147,7 +147,7 @@ def _format_degree(degree: int | None) -> str:
     return f"{10 * degree}%" if degree else "–"
 
 
-def show_agreement(summary: Row) -> None:
+def show_human_grade_agreement(summary: Row) -> None:
     """Prints the results of ``study agree``: one table per correlation coefficient, then why pairs have no score."""
     for kind, name in _NAMES.items():
         rows = [row for row in summary["agreements"] if row["kind"] == kind]
@@ -209,7 +209,7 @@ def _format_coefficient(row: Row, value: str, low: str, high: str) -> str:
 def show_label_aucs(summary: Row) -> None:
     """Prints how well each score separates points of reviews with a higher label from those with a lower one (AUC)."""
     for label in summary["labels"]:
-        _show_label_aucs(label, summary["edition"])
+        _show_aucs_of_label(label, summary["edition"])
         if missing := label["labelled"] - label["points"]:
             say(f"label {label['label']}: {counted(missing, 'point')} without a score, see below")
     if not summary["labels"]:
@@ -218,7 +218,7 @@ def show_label_aucs(summary: Row) -> None:
     screen.say_nonempty((*summary["notes"], summary["message"]))
 
 
-def _show_label_aucs(label: Row, edition: str) -> None:
+def _show_aucs_of_label(label: Row, edition: str) -> None:
     rows: list[tuple[str, ...]] = []
     for row in sorted(label["rows"], key=lambda row: row["metric"] is None):
         name = SCORE_NAMES[row["score"]]
@@ -286,8 +286,8 @@ def show_committee(report: Row) -> None:
         if item["curve"] is None:
             say(f"{title}: no committee has been scored.")
         else:
-            say(describe_committee_curve(item["curve"]), style="bold")
-            steps = [(row["reviewers"], format_with_half_width(row["value"], row["high"]), *row["added"])
+            say(describe_scores_by_committee_size(item["curve"]), style="bold")
+            steps = [(row["reviewers"], format_with_interval_half_width(row["value"], row["high"]), *row["added"])
                      for row in item["curve"]["steps"]]  # fmt: skip
             print_grid((title, "together", "joined by one half", "by the other"), steps, left=0, padding=(0, 2, 0, 0))
             say(f"{counted(item['curve']['repeats'], 'line')} of the joined reviews are repeats, joined once")
@@ -297,7 +297,7 @@ def show_committee(report: Row) -> None:
 
 def _show_tipping_points(item: Row) -> None:
     def share(value: float | None) -> str:
-        return "" if value is None else format_floor_percent(value)
+        return "" if value is None else format_percent_rounded_down(value)
 
     lines = []
     for row in item["orders"]:

@@ -27,7 +27,7 @@ from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import parse_number
 from gre_bench.ingest.records.cells import (
     LARGEST,
-    Imported,
+    ImportResult,
     RefusedError,
     Row,
     read_name,
@@ -36,7 +36,7 @@ from gre_bench.ingest.records.cells import (
     shorten_cell,
 )
 from gre_bench.ingest.records.row_files import read_rows
-from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
+from gre_bench.ingest.records.tables import PaperMerger, ReviewMerger
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class GradedFile:
     layout: str
     domain: str
     grade_column: str
-    imported: Imported
+    imported: ImportResult
     groups: dict[str, str] = field(default_factory=dict)
 
 
@@ -119,7 +119,7 @@ def read_graded_reviews(
     *grade_column*: by default, the file's layout decides. *grades*: the names of the grades, worst first; by default,
     the domain decides. Raises `SourceError` if no layout fits, or if the grades mix names and numbers.
     """
-    imported = Imported()
+    imported = ImportResult()
     rows, present = read_rows(path, imported)
     columns = set(present)
     listed = ", ".join(sorted(columns)) or "none"
@@ -147,7 +147,7 @@ def read_graded_reviews(
     if len(named) > 1:
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
     imported.ignored_columns = tuple(sorted(columns - {*column_of.values(), *layout.sections}))
-    papers, merge_index, numbers = PaperIndex(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()
+    papers, merge_index, numbers = PaperMerger(known_papers), ReviewMerger(known_reviews, {}, known_papers), Counter()
     for number, row in rows:
 
         def text_of(part: str, row: Row = row) -> str | None:
@@ -181,11 +181,11 @@ def read_graded_reviews(
             imported.refuse(number, f"review {shorten_cell(row.get(column_of['item']))}", reason)
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
     imported.paper_ids = papers.accepted
-    imported.note_thinking()
+    imported.add_removed_thinking_note()
     return graded
 
 
-def _build_review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: Imported) -> str:
+def _build_review_text(row: Row, layout: ColumnLayout, domain: Domain, imported: ImportResult) -> str:
     column = layout.columns["review"]
     text = read_prose(row, column, imported)
     sections = {name: read_prose(row, name, imported) for name in layout.sections}

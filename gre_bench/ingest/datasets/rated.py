@@ -23,14 +23,14 @@ from pathlib import Path
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.replies import parse_number
-from gre_bench.ingest.records.cells import Imported, RefusedError, Row, read_name, read_prose, read_text
-from gre_bench.ingest.records.row_files import read_all_rows  # fmt: skip
+from gre_bench.ingest.records.cells import ImportResult, RefusedError, Row, read_name, read_prose, read_text
+from gre_bench.ingest.records.row_files import read_rows_without_refusals  # fmt: skip
 
 COLUMNS = ("SRC", "HYP", "Score")
 
 
 @dataclass(frozen=True, slots=True)
-class GradedText:
+class GradedSummary:
     """A summary (*text*) of the text *source*. *human*: its human score; None if there is none.
 
     *player*: the author of the summary. *group*: the id of the source, which all its summaries share.
@@ -44,7 +44,7 @@ class GradedText:
     human: float | None
 
 
-def read_graded_texts(path: Path) -> list[GradedText]:
+def read_graded_summaries(path: Path) -> list[GradedSummary]:
     """Returns the summaries in the .tsv or .csv file *path*; raises a `SourceError` that names the first invalid row.
 
     In a .tsv file of the shared task, quotation marks do not quote cells but are part of the text.
@@ -52,7 +52,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):
         raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
-    rows, columns = read_all_rows(path, quoted=False)
+    rows, columns = read_rows_without_refusals(path, quoted=False)
     if missing := [name for name in COLUMNS if name not in columns]:
         also = "; texts without a human score cannot be compared with any" if missing == ["Score"] else ""
         raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
@@ -69,7 +69,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
         score = parse_number(cell) if cell.strip() else None
         if cell.strip() and score is None:
             raise SourceError(f"{path.name}, row {number}: Score {cell[:40]!r} is not a number")
-        texts.append(GradedText(item_id, group, player, source, row["HYP"] or "", score))
+        texts.append(GradedSummary(item_id, group, player, source, row["HYP"] or "", score))
     return texts
 
 
@@ -97,7 +97,7 @@ class RatedReview:
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
     """Returns {paper id: its human ratings} from the file *path*; raises a `SourceError` that names an invalid row."""
-    rows, columns = read_all_rows(path)
+    rows, columns = read_rows_without_refusals(path)
     if "paper_id" not in columns:
         raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
     ratings: dict[str, tuple[float, ...]] = {}
@@ -130,7 +130,7 @@ def read_rated_reviews(folder: Path) -> list[RatedReview]:
             f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
         )
     reviews: dict[tuple[str, str, str], RatedReview] = {}
-    for number, row in read_all_rows(path)[0]:
+    for number, row in read_rows_without_refusals(path)[0]:
         try:
             if "Overall" not in row:
                 raise RefusedError("there is no column Overall, the rating")
@@ -159,4 +159,4 @@ def _read_cell_text(row: Row, name: str) -> str | None:
             value = row[name]
     if isinstance(value, list):
         value = "\n".join(map(str, value))
-    return read_prose({name: value}, name, Imported())
+    return read_prose({name: value}, name, ImportResult())

@@ -21,9 +21,9 @@ from pathlib import Path
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import iterate_lines, open_decompressed
 from gre_bench.core.records import HUMAN, Paper, Review, Synopsis
-from gre_bench.ingest.records.cells import Imported, RefusedError, read_name, read_number, read_text
-from gre_bench.ingest.records.row_files import read_object
-from gre_bench.ingest.records.tables import MergeIndex, PaperIndex
+from gre_bench.ingest.records.cells import ImportResult, RefusedError, read_name, read_number, read_text
+from gre_bench.ingest.records.row_files import parse_json_object
+from gre_bench.ingest.records.tables import PaperMerger, ReviewMerger
 
 MOST_REFUSED = 10_000
 """A file with more invalid lines than this is refused as a whole."""
@@ -68,14 +68,14 @@ def sample_restaurants(
     known_reviews: Mapping[str, Review],
     terms: SampleCriteria,
     known_categories: Mapping[str, str] | None = None,
-) -> Imported:
+) -> ImportResult:
     """Returns the sampled restaurants as papers, with their sampled reviews and their categories as synopses.
 
     *businesses*, *reviews*: the two files. Each of their lines is imported, refused with a reason, or counted in
     ``left_out``. *known_papers*, *known_reviews*, *known_categories*: the edition's records by id. Raises `SourceError`
     if no restaurant has enough long reviews.
     """
-    imported = Imported()
+    imported = ImportResult()
     restaurants = _read_restaurants(businesses, terms, imported)
     _scan_reviews(reviews, restaurants, terms, imported)
     eligible = [restaurant for restaurant in restaurants.values() if restaurant.long >= terms.min_reviews]
@@ -98,7 +98,7 @@ def sample_restaurants(
         "reviews of restaurants not drawn": enough - in_sampled,
         "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
     }
-    papers, refused = PaperIndex(known_papers), dict[str, str]()
+    papers, refused = PaperMerger(known_papers), dict[str, str]()
     for restaurant in sampled:
         name, categories = restaurant.paper.paper_id, restaurant.categories
         try:
@@ -110,7 +110,7 @@ def sample_restaurants(
         except RefusedError as reason:
             refused[name] = str(reason)
     imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
-    merge_index = MergeIndex(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
+    merge_index = ReviewMerger(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
     chosen = sorted((offset, number) for restaurant in sampled for _, number, offset in restaurant.chosen)
     with open_decompressed(reviews) as file:
         for offset, number in chosen:
@@ -127,12 +127,12 @@ def sample_restaurants(
     return imported
 
 
-def _read_restaurants(path: Path, terms: SampleCriteria, imported: Imported) -> dict[str, Restaurant]:
+def _read_restaurants(path: Path, terms: SampleCriteria, imported: ImportResult) -> dict[str, Restaurant]:
     restaurants: dict[str, Restaurant] = {}
     others = 0
     for number, _, line in iterate_lines(path, kept=False):
         try:
-            row = read_object(line)
+            row = parse_json_object(line)
             paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
             categories = read_text(row, "categories") or ""
             if terms.category not in [name.strip() for name in categories.split(",")]:
@@ -147,7 +147,9 @@ def _read_restaurants(path: Path, terms: SampleCriteria, imported: Imported) -> 
     return restaurants
 
 
-def _scan_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: SampleCriteria, imported: Imported) -> None:
+def _scan_reviews(
+    path: Path, restaurants: Mapping[str, Restaurant], terms: SampleCriteria, imported: ImportResult
+) -> None:
     """Counts the long reviews of *restaurants* in the file *path*, and stores the positions of the sampled reviews."""
     short = f"reviews of fewer than {terms.min_characters} characters"
     left: Counter[str] = Counter()
@@ -178,7 +180,7 @@ def _scan_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Samp
 
 def _parse_review(line: bytes) -> Review:
     """Returns the human review in *line*, with its stars as the rating; raises `RefusedError` for an invalid line."""
-    row = read_object(line)
+    row = parse_json_object(line)
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")
     if text is None:
@@ -191,7 +193,7 @@ def _compute_seeded_rank(terms: SampleCriteria, item: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 
-def _refuse_line(imported: Imported, path: Path, number: int, kind: str, reason: RefusedError) -> None:
+def _refuse_line(imported: ImportResult, path: Path, number: int, kind: str, reason: RefusedError) -> None:
     imported.refuse(number, f"{kind} on line {number}", reason)
     if len(imported.refusals) > MOST_REFUSED:
         raise SourceError(

@@ -57,7 +57,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class NotesPage:
     """One page of a listing (submissions, each with its replies under ``details.replies``), or the notes of a forum.
 
     *count*: the number of notes on all pages, if the service states it.
@@ -110,7 +110,9 @@ class OpenReview:
         self._client: Any = None
         self._token_spent = False
 
-    def fetch_page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
+    def fetch_page(
+        self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False
+    ) -> NotesPage:
         """Returns at most *limit* submissions under *invitation*, sorted by id.
 
         *after*: the last id of the previous page; None for the first page. *optional*: whether to return an empty page,
@@ -121,10 +123,10 @@ class OpenReview:
             {"invitation": invitation, "details": "replies"}, after, limit, invitation, missing
         )
 
-    def fetch_count(self, invitation: str) -> int | None:
+    def fetch_submission_count(self, invitation: str) -> int | None:
         return self.fetch_page(invitation, limit=1).count
 
-    def fetch_forum(self, forum: str) -> Page:
+    def fetch_forum(self, forum: str) -> NotesPage:
         """Returns all visible notes of a forum, including the submission; sends one request per `PAGE` notes."""
         notes: dict[str, Note] = {}
         count, after = None, None
@@ -135,10 +137,10 @@ class OpenReview:
             notes |= fresh
             # The last page is the one that is not full. The count may include notes that are not public.
             if not fresh or len(page.notes) < PAGE or len(notes) == count:
-                return Page([*notes.values()], count)
+                return NotesPage([*notes.values()], count)
             after = str(page.notes[-1].get("id"))
 
-    def fetch_history(self, note_id: str) -> list[Note]:
+    def fetch_note_versions(self, note_id: str) -> list[Note]:
         """Returns the versions of a note as the service sent them (API v2: "edits", v1: "references"); may be empty."""
         if self.api == 2:
             name, address, query = "edits", "note_edits_url", {"note.id": note_id, "sort": "tcdate"}
@@ -164,11 +166,11 @@ class OpenReview:
 
     def _fetch_notes_page(
         self, query: Mapping[str, Any], after: str | None, limit: int, subject: str, missing: Note | None = None
-    ) -> Page:
+    ) -> NotesPage:
         more = {"after": after} if after is not None else {"count": "true"} if self.api == 2 else {}
         tree = self._fetch_json_object("notes_url", {**query, "sort": "id", "limit": limit, **more}, missing)
         count = tree.get("count")
-        return Page(_extract_note_list(tree, "notes", subject), count if isinstance(count, int) else None)
+        return NotesPage(_extract_note_list(tree, "notes", subject), count if isinstance(count, int) else None)
 
     def _fetch_json_object(self, address: str, query: Mapping[str, Any], missing: Note | None) -> Mapping[str, Any]:
         """Returns the JSON object in the answer. After a 404, returns *missing*; raises `SourceError` if it is None."""

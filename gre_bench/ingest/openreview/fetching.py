@@ -33,10 +33,10 @@ from gre_bench.core.whole_files import build_write_error, write_file
 from gre_bench.ingest.openreview import journal as journals
 from gre_bench.ingest.openreview.client import BATCH, PAGE, ForbiddenItemError, Login, OpenReview, PdfArchive
 from gre_bench.ingest.openreview.journal import (
-    Journal,
+    ApiHost,
+    FetchJournal,
     Kind,
     Note,
-    Origin,
     count_listed_notes,
     find_submissions_lacking_replies,
     iter_latest_notes,
@@ -45,7 +45,7 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records import versions
 from gre_bench.ingest.records.notes import check_review_form, find_note_kind, read_notes, unwrap_fields
 from gre_bench.ingest.records.sampling import draw_papers_and_roles
-from gre_bench.ingest.records.venues import Venue, find_venue_entry
+from gre_bench.ingest.records.venues import VenueYear, find_venue_entry
 from gre_bench.ingest.snapshot import Snapshot, make_snapshot
 
 EMPTY_PAGES = 3
@@ -64,7 +64,7 @@ Tell = Callable[[str, str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRun:
     """What to fetch, and the folder *state* in which it is stored.
 
     *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``. *began*: when the current call of the
@@ -77,12 +77,12 @@ class FetchRequest:
     began: float
 
     @property
-    def venue(self) -> Venue:
+    def venue(self) -> VenueYear:
         return find_venue_entry(self.settings.edition.venue, self.settings.edition.year)
 
     @property
-    def origin(self) -> Origin:
-        return find_origin(self.settings)
+    def origin(self) -> ApiHost:
+        return resolve_api_host(self.settings)
 
     @property
     def folder(self) -> Path:
@@ -108,28 +108,28 @@ def locate_budget_file(state: Path) -> Path:
     return state / "openreview" / "budget.json"
 
 
-def find_origin(settings: Settings) -> Origin:
+def resolve_api_host(settings: Settings) -> ApiHost:
     """Returns the host and API version to fetch from; raises `SettingsError` if the host is unknown."""
     venue = find_venue_entry(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
         raise SettingsError(f"no host is known for {venue.name}; name a host: --set fetch.host=http://...")
-    return Origin(host.rstrip("/").lower(), venue.api)
+    return ApiHost(host.rstrip("/").lower(), venue.api)
 
 
 def choose_fetch_run_folder(settings: Settings, state: Path, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run for *settings*, or a new folder; see `choose_run_folder`."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
-    return journals.choose_run_folder(locate_budget_file(state).parent, name, find_origin(settings), again)
+    return journals.choose_run_folder(locate_budget_file(state).parent, name, resolve_api_host(settings), again)
 
 
-def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
+def fetch_notes_into_journal(request: FetchRun, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches all submissions of the venue-year with their replies into the journal.
 
     The outcome says if the service paused requests before the end. *secret*: a function that returns the secret for a
     reference such as ``env:NAME``.
     """
-    with Journal(request.folder, request.origin) as journal:
+    with FetchJournal(request.folder, request.origin) as journal:
         if (
             is_listing_complete(journal, request.venue)
             and set(find_submissions_lacking_replies(journal)) <= journal.forums.keys()
@@ -150,19 +150,19 @@ def fetch_notes_into_journal(request: FetchRequest, secret: Callable[[str], str]
         return _run_fetch_parts(request, secret, [fetch_listings_and_forums])
 
 
-def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
+def fetch_papers_into_journal(request: FetchRun, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches the versions of notes and the PDFs of the sampled papers into the journal.
 
     If the service pauses requests for versions, requests for PDFs continue, and vice versa. *secret*: as in
     `fetch_notes_into_journal`.
     """
     edition, fetch, began = request.settings.edition, request.settings.fetch, request.began
-    with Journal(request.folder, request.origin) as journal:
+    with FetchJournal(request.folder, request.origin) as journal:
         if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
             check_review_form(request.venue, read_notes(iter_latest_notes(journal), request.venue))
-        sampled = sample_papers_of_journal(journal, request.venue, edition)
-        due, papers = list_snapshot_items(journal, request.venue, sampled, fetch.histories)
-        journal.drop_damaged(sampled.papers)
+        sampled = sample_fetched_papers(journal, request.venue, edition)
+        due, papers = list_snapshot_notes_and_papers(journal, request.venue, sampled, fetch.histories)
+        journal.forget_damaged_pdfs(sampled.papers)
         if not _select_items_to_request(journal, "history", due, began) and not _select_items_to_request(
             journal, "pdf", papers, began
         ):
@@ -172,7 +172,7 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
 
         def fetch_histories(client: OpenReview, tell: Tell) -> None:
             def request_history(note_id: str) -> None:
-                journal.add_history(note_id, client.fetch_history(note_id))
+                journal.add_note_versions(note_id, client.fetch_note_versions(note_id))
                 tell("versions", "edits", sum(item in journal.histories for item in due), len(due))
 
             refusals = _RefusalSeries(journal, "history")
@@ -194,7 +194,7 @@ def fetch_papers_into_journal(request: FetchRequest, secret: Callable[[str], str
 
 
 def _run_fetch_parts(
-    request: FetchRequest, secret: Callable[[str], str], parts: Iterable[Callable[[OpenReview, Tell], None]]
+    request: FetchRun, secret: Callable[[str], str], parts: Iterable[Callable[[OpenReview, Tell], None]]
 ) -> FetchOutcome:
     """Calls the functions *parts* one after another, and returns one outcome for all of them.
 
@@ -242,7 +242,7 @@ def _run_fetch_parts(
 
 
 @lru_cache(maxsize=4)
-def _open_session(origin: Origin, budget: str, login: Login, fetch: FetchSettings) -> OpenReview:
+def _open_session(origin: ApiHost, budget: str, login: Login, fetch: FetchSettings) -> OpenReview:
     """Returns the session for these arguments; it is cached so that a process logs in only once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, fetch)  # type: ignore[arg-type]
 
@@ -254,12 +254,12 @@ def _write_status(folder: Path, stage: str, done: int = 0, total: int = 0, remai
         write_file(folder / "status.json", json.dumps(status).encode(), keep=False)
 
 
-def is_listing_complete(journal: Journal, venue: Venue) -> bool:
+def is_listing_complete(journal: FetchJournal, venue: VenueYear) -> bool:
     """Whether the journal holds every page of all listings of *venue*."""
     return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
 
 
-def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, invitation: str, tell: Tell) -> None:
+def _fetch_listing(journal: FetchJournal, client: OpenReview, request: FetchRun, invitation: str, tell: Tell) -> None:
     """Fetches the submissions under *invitation* with their replies into the journal.
 
     Only the listing of withdrawn or desk-rejected submissions may be empty. An empty page before the end is a transient
@@ -277,7 +277,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
             count = count if page.count is None else page.count
             if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and len(seen) < count:
                 # The service no longer counts notes that were deleted since the listing began.
-                count = client.fetch_count(invitation)
+                count = client.fetch_submission_count(invitation)
             if page.notes or (attempt > 1 if count is None else len(seen) >= count):
                 break
         else:
@@ -300,10 +300,10 @@ def _fetch_listing(journal: Journal, client: OpenReview, request: FetchRequest, 
         tell("submissions", "notes", len(seen), max(count or 0, len(seen)))
 
 
-def _select_items_to_request(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
+def _select_items_to_request(journal: FetchJournal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
     """Returns those of *items* that must still be requested.
 
-    *kind*: ``pdf`` if *items* are paper ids, ``history`` if they are note ids. *began*: as in `FetchRequest`. Items
+    *kind*: ``pdf`` if *items* are paper ids, ``history`` if they are note ids. *began*: as in `FetchRun`. Items
     that were refused before *began* come last. Items that are in the journal, or were refused since, are left out.
     """
     known = journal.pdfs if kind == "pdf" else journal.histories
@@ -319,7 +319,7 @@ class _RefusalSeries:
     reaches `IN_A_ROW` refusals before that, no further item is requested.
     """
 
-    def __init__(self, journal: Journal, kind: Kind):
+    def __init__(self, journal: FetchJournal, kind: Kind):
         self.journal = journal
         self.kind: Kind = kind
         self._count, self._items = 0, list[str]()
@@ -369,7 +369,7 @@ class _RefusalSeries:
 
 
 def _fetch_pdfs(
-    journal: Journal, client: OpenReview, request: FetchRequest, papers: Mapping[str, Stated], tell: Tell
+    journal: FetchJournal, client: OpenReview, request: FetchRun, papers: Mapping[str, Stated], tell: Tell
 ) -> None:
     """Fetches those PDFs of *papers* (id → `Stated`) that must still be requested."""
     kind, batch = ("attachment", min(request.settings.fetch.pdf_batch, BATCH)) if client.api == 2 else ("pdf", 1)
@@ -419,15 +419,15 @@ class SampledPapers:
     notes: tuple[str, ...]
 
 
-def sample_papers_of_journal(journal: Journal, venue: Venue, edition: EditionSettings) -> SampledPapers:
+def sample_fetched_papers(journal: FetchJournal, venue: VenueYear, edition: EditionSettings) -> SampledPapers:
     """Samples papers from the notes in the journal; raises `SourceError` if that is impossible."""
     records = read_notes(iter_latest_notes(journal), venue)
     drawn = draw_papers_and_roles(records.papers, records.reviews, edition)
     return SampledPapers(frozenset(role.paper_id for role in drawn.roles), tuple(drawn.notes))
 
 
-def list_snapshot_items(
-    journal: Journal, venue: Venue, sampled: SampledPapers, histories: bool
+def list_snapshot_notes_and_papers(
+    journal: FetchJournal, venue: VenueYear, sampled: SampledPapers, histories: bool
 ) -> tuple[list[str], dict[str, Stated]]:
     """Returns (ids of the notes of which a snapshot needs all versions, {id of a *sampled* paper: `Stated`}).
 
@@ -447,7 +447,7 @@ def list_snapshot_items(
     return due_notes, dict(sorted(papers.items()))
 
 
-def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
+def make_snapshot_from_journal(request: FetchRun) -> dict[str, Any]:
     """Makes a snapshot of everything in the journal; returns the snapshot's folder, digest, counts and remarks.
 
     If there is already a snapshot with the same contents from the same host, returns that one. Raises `SourceError` if
@@ -455,8 +455,8 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
     """
     venue, edition, root = request.venue, request.settings.edition, Path(request.state) / "snapshots"
     beside = root / f".sealing-{uuid.uuid4().hex}"
-    with Journal(request.folder, request.origin) as journal:
-        sampled = sample_papers_of_journal(journal, venue, edition)
+    with FetchJournal(request.folder, request.origin) as journal:
+        sampled = sample_fetched_papers(journal, venue, edition)
         remarks = list(_list_snapshot_remarks(request, journal, sampled))
         sealed = journal.sealed or [
             digest for run in journals.list_earlier_journals(request.folder, request.origin) for digest in run.sealed
@@ -474,7 +474,7 @@ def make_snapshot_from_journal(request: FetchRequest) -> dict[str, Any]:
                 beside,
                 edition.edition,
                 notes,
-                pdfs={name: journal.pdf_file(sha256) for name, sha256 in shas.items() if sha256},
+                pdfs={name: journal.locate_pdf_file(sha256) for name, sha256 in shas.items() if sha256},
                 papers=papers,
                 histories={name: fetched for name, fetched in journal.histories.items() if name in note_ids},
                 reviews=reviews,
@@ -517,7 +517,7 @@ def _rename_snapshot(made: Snapshot, name: str) -> Snapshot:
     return Snapshot.open(folder)
 
 
-def _list_snapshot_remarks(request: FetchRequest, journal: Journal, sampled: SampledPapers) -> Iterator[str]:
+def _list_snapshot_remarks(request: FetchRun, journal: FetchJournal, sampled: SampledPapers) -> Iterator[str]:
     venue, host = request.venue, request.origin.host
     if venue.host != host:
         yield f"fetched from {host}, which is not the venue's own host"
@@ -533,7 +533,7 @@ def _list_snapshot_remarks(request: FetchRequest, journal: Journal, sampled: Sam
         yield f"refused (403), to be requested again by the next fetch: {due}"
 
 
-def _choose_review_versions(notes: Iterable[Note], journal: Journal, venue: Venue) -> Iterator[Note]:
+def _choose_review_versions(notes: Iterable[Note], journal: FetchJournal, venue: VenueYear) -> Iterator[Note]:
     for note in notes:
         if find_note_kind(note, venue) in venue.reviews:
             refused = () if ("history", note["id"]) in journal.refused else None
@@ -550,7 +550,7 @@ def _choose_review_versions(notes: Iterable[Note], journal: Journal, venue: Venu
 
 
 def _collect_paper_entries(
-    notes: Iterable[Note], journal: Journal, venue: Venue, sampled: SampledPapers
+    notes: Iterable[Note], journal: FetchJournal, venue: VenueYear, sampled: SampledPapers
 ) -> dict[str, Note]:
     decided = {}
     for note in notes:
@@ -580,8 +580,8 @@ def _read_licence(note: Note) -> str | None:
 
 def _count_snapshot_notes(
     notes: list[Note],
-    journal: Journal,
-    venue: Venue,
+    journal: FetchJournal,
+    venue: VenueYear,
     sampled: SampledPapers,
     papers: Mapping[str, Any],
     reviews: list[Note],

@@ -33,7 +33,7 @@ JOURNAL = "journal.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ApiHost:
     """Where everything in a journal was fetched from: the URL of a host, and the version of its API."""
 
     host: str
@@ -71,17 +71,17 @@ class FetchedPdf:
     problem: str | None = None
 
 
-class Journal:
+class FetchJournal:
     """The journal of a fetch run in *folder*. It is locked against other processes while its context is open.
 
     *expected*: the host and API version to fetch from; None if the journal is only read. Entering the context of a
     journal with another host or version raises `SourceError`.
     """
 
-    def __init__(self, folder: Path, expected: Origin | None = None):
+    def __init__(self, folder: Path, expected: ApiHost | None = None):
         self.folder = folder
         self.expected = expected
-        self.origin: Origin | None = None
+        self.origin: ApiHost | None = None
         self.pages: list[ListedPage] = []
         self.forums: dict[str, list[Note]] = {}
         self.counted: dict[str, int | None] = {}
@@ -91,10 +91,10 @@ class Journal:
         self.sealed: list[str] = []
         self._file: int | None = None
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> FetchJournal:
         try:
             (self.folder / "pages").mkdir(parents=True, exist_ok=True)
-            self.pdf_file("").parent.mkdir(exist_ok=True)
+            self.locate_pdf_file("").parent.mkdir(exist_ok=True)
             self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
@@ -135,7 +135,7 @@ class Journal:
         """
         self._append_entry({"forum": {"id": forum, "notes": notes, "count": count}})
 
-    def add_history(self, note_id: str, versions: list[Note]) -> None:
+    def add_note_versions(self, note_id: str, versions: list[Note]) -> None:
         """Stores all versions of a note, and discards an earlier refusal."""
         self._append_entry({"history": {"id": note_id, "versions": versions}})
 
@@ -143,7 +143,7 @@ class Journal:
         """Stores the PDF of a paper, or why there is none (see `FetchedPdf`). Replaces a damaged copy."""
         sha256 = None if data is None else hashlib.sha256(data).hexdigest()
         if data is not None and sha256 is not None and self.pdf(sha256) is None:
-            write_file(self.pdf_file(sha256), data, READ_ONLY)
+            write_file(self.locate_pdf_file(sha256), data, READ_ONLY)
         self._append_entry({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
@@ -155,19 +155,19 @@ class Journal:
         if digest not in self.sealed[-1:]:
             self._append_entry({"seal": digest})
 
-    def pdf_file(self, sha256: str) -> Path:
+    def locate_pdf_file(self, sha256: str) -> Path:
         """Returns the path of the PDF with this hash, whether or not the file exists."""
         return self.folder.parent / "pdfs" / f"{sha256}.pdf"
 
     def pdf(self, sha256: str) -> bytes | None:
         """Returns the PDF with this hash; None if the file is missing or damaged."""
         try:
-            data = self.pdf_file(sha256).read_bytes()
+            data = self.locate_pdf_file(sha256).read_bytes()
         except OSError:
             return None
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
-    def drop_damaged(self, papers: Iterable[str]) -> None:
+    def forget_damaged_pdfs(self, papers: Iterable[str]) -> None:
         """Forgets those stored PDFs of *papers* that are missing or damaged, so that they are fetched again."""
         for paper in papers:
             if paper in self.pdfs and (sha256 := self.pdfs[paper].sha256) and self.pdf(sha256) is None:
@@ -222,7 +222,7 @@ class Journal:
     def _load_entry(self, entry: Mapping[str, Any]) -> None:
         match entry:
             case {"asked": origin}:
-                self.origin = Origin(**origin)
+                self.origin = ApiHost(**origin)
             case {"page": page}:
                 self.pages.append(ListedPage(**page))
             case {"forum": {"id": forum, "notes": notes, "count": count}}:
@@ -241,14 +241,14 @@ class Journal:
                 raise ValueError("an entry of no known kind")
 
 
-def open_journal_read_only(folder: Path) -> Journal:
+def open_journal_read_only(folder: Path) -> FetchJournal:
     """Returns the journal in *folder* as it is now, for reading only; another process may be extending it."""
-    journal = Journal(folder)
+    journal = FetchJournal(folder)
     journal._load_all_entries()
     return journal
 
 
-def iter_latest_notes(journal: Journal) -> Iterator[Note]:
+def iter_latest_notes(journal: FetchJournal) -> Iterator[Note]:
     """Yields every note once, in its latest state; each submission comes before its replies."""
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_iter_received_notes(journal)):
@@ -260,13 +260,13 @@ def iter_latest_notes(journal: Journal) -> Iterator[Note]:
             yield note
 
 
-def count_repeated_notes(journal: Journal) -> int:
+def count_repeated_notes(journal: FetchJournal) -> int:
     """Returns the number of repeated notes: notes received, minus distinct note ids."""
     ids = [note.get("id") for note in _iter_received_notes(journal)]
     return len(ids) - len(set(map(str, ids)))
 
 
-def count_listed_notes(journal: Journal, invitation: str) -> tuple[int, int]:
+def count_listed_notes(journal: FetchJournal, invitation: str) -> tuple[int, int]:
     """Returns (distinct notes received, notes that the service counts) for the listing of *invitation*.
 
     The service's count is the latest one; 0 if the service states none.
@@ -276,7 +276,7 @@ def count_listed_notes(journal: Journal, invitation: str) -> tuple[int, int]:
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
-def find_submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
+def find_submissions_lacking_replies(journal: FetchJournal) -> tuple[str, ...]:
     """Returns the ids of the submissions for which the listing did not contain all replies."""
     incomplete = {}
     for note in journal.submissions():
@@ -286,7 +286,7 @@ def find_submissions_lacking_replies(journal: Journal) -> tuple[str, ...]:
     return tuple(incomplete)
 
 
-def count_hidden_replies(journal: Journal) -> int:
+def count_hidden_replies(journal: FetchJournal) -> int:
     """Returns how many replies the service counts but does not show, in all forums that `add_forum` stored."""
     stated = {str(note.get("id")): _read_submission_details(note)[1] for note in journal.submissions()}
     return sum(
@@ -302,7 +302,7 @@ def _read_submission_details(note: Note) -> tuple[Note, int]:
     return details, count if isinstance(count, int) else 0
 
 
-def _iter_received_notes(journal: Journal) -> Iterator[Note]:
+def _iter_received_notes(journal: FetchJournal) -> Iterator[Note]:
     """Yields all received notes, including repeated ones: each submission of a listing, then its replies by date."""
     for note in journal.submissions():
         details, _ = _read_submission_details(note)
@@ -326,17 +326,17 @@ def list_run_folders(root: Path, name: str) -> list[Path]:
     return sorted(path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file())
 
 
-def read_origin(run: Path) -> Origin | None:
+def read_api_host(run: Path) -> ApiHost | None:
     """Returns the host and API version that the journal in the folder *run* states; None if it states none."""
     with (run / JOURNAL).open("rb") as file:
         line = file.readline()
     try:
-        return Origin(**json.loads(line)["asked"]) if line.endswith(b"\n") else None
+        return ApiHost(**json.loads(line)["asked"]) if line.endswith(b"\n") else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
+def choose_run_folder(root: Path, name: str, origin: ApiHost, again: bool = False) -> Path:
     """Returns the folder of the latest fetch run of *name* (``<venue>-<year>``) from *origin*, or a new folder.
 
     *origin*: the host and API version. The folder is new if there is no such run yet, or if *again* is set and the
@@ -344,14 +344,14 @@ def choose_run_folder(root: Path, name: str, origin: Origin, again: bool = False
     raises an error that says what is wrong.
     """
     known = list_run_folders(root, name)
-    mine = [path for path in known if read_origin(path) in (origin, None)]
+    mine = [path for path in known if read_api_host(path) in (origin, None)]
     if mine and not (again and open_journal_read_only(mine[-1]).sealed):
         return mine[-1]
     last = int(known[-1].name.rpartition("-")[2]) if known else 0
     return root / f"{name}-{last + 1:04}"
 
 
-def list_earlier_journals(run: Path, origin: Origin) -> list[Journal]:
+def list_earlier_journals(run: Path, origin: ApiHost) -> list[FetchJournal]:
     """Returns the journals of the fetch runs before *run* with its venue-year, host and API version, oldest first."""
     known = list_run_folders(run.parent, run.name.rpartition("-")[0])
-    return [open_journal_read_only(path) for path in known if path.name < run.name and read_origin(path) == origin]
+    return [open_journal_read_only(path) for path in known if path.name < run.name and read_api_host(path) == origin]

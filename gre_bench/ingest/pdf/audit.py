@@ -21,7 +21,7 @@ import pymupdf
 
 from gre_bench.core.resources import load_patterns
 from gre_bench.ingest.pdf.hidden import Glyphs, PageVisibility, build_text_page, detect_hidden_text, read_glyphs
-from gre_bench.ingest.pdf.text import SuspectText, round_box, show_invisible
+from gre_bench.ingest.pdf.text import SuspectText, reveal_invisible_characters, round_box
 
 LONGEST = 2000
 """At most this many characters of a finding's text are kept."""
@@ -137,7 +137,7 @@ def find_replacement_texts(page: Any, number: int, glyphs: Glyphs) -> list[Suspe
     return [_make_finding("actual_text", number, page.rect, text)] if text else []
 
 
-def find_hidden_layers(data: bytes, document: Any, most: int) -> list[SuspectText]:
+def find_text_in_hidden_layers(data: bytes, document: Any, most: int) -> list[SuspectText]:
     """Returns one finding per page with text in layers that are switched off when the file is opened.
 
     *document*: the opened PDF *data*. *most*: how many pages, from the first, are searched.
@@ -164,7 +164,7 @@ def find_hidden_layers(data: bytes, document: Any, most: int) -> list[SuspectTex
 
 
 def _make_finding(kind: Any, number: int, box: Any, text: str) -> SuspectText:
-    return SuspectText(kind, number, round_box(box), show_invisible(text.strip()))
+    return SuspectText(kind, number, round_box(box), reveal_invisible_characters(text.strip()))
 
 
 def read_layer_states(document: Any) -> dict[int, bool]:

@@ -17,13 +17,19 @@ from typing import Any
 
 import pymupdf
 
-from gre_bench.ingest.pdf.audit import audit_page, find_hidden_layers, label_finding
-from gre_bench.ingest.pdf.matter import drop_back_matter, drop_contents, drop_floats, extract_abstract, find_title_rows
+from gre_bench.ingest.pdf.audit import audit_page, find_text_in_hidden_layers, label_finding
+from gre_bench.ingest.pdf.matter import (
+    drop_back_matter,
+    drop_figures_and_tables,
+    drop_tables_of_contents,
+    extract_abstract,
+    find_title_rows,
+)
 from gre_bench.ingest.pdf.paragraphs import (
     CAPTION,
     count_row_words,
-    drop_debris,
-    join_rows,
+    drop_formula_and_table_fragments,
+    join_rows_into_one_line,
     measure_font_metrics,
     split_into_paragraphs,
 )
@@ -31,7 +37,7 @@ from gre_bench.ingest.pdf.rows import (
     Page,
     TextLine,
     compute_horizontal_bounds,
-    is_note_mark,
+    is_footnote_mark,
     list_undecided_rows,
     read_page,
     set_fate,
@@ -39,13 +45,13 @@ from gre_bench.ingest.pdf.rows import (
 from gre_bench.ingest.pdf.text import (
     FATES,
     LARGEST,
-    PageWords,
+    PageWordCounts,
     PdfText,
     Status,
     SuspectText,
     explain_not_pdf,
     explain_truncation,
-    list_doubts,
+    list_completeness_doubts,
 )
 
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
@@ -95,7 +101,9 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             count = document.page_count
             read = _read_pages(document, min(count, max_pages), faults)
             try:
-                read.findings += [label_finding(finding) for finding in find_hidden_layers(data, document, max_pages)]
+                read.findings += [
+                    label_finding(finding) for finding in find_text_in_hidden_layers(data, document, max_pages)
+                ]
             except faults as error:
                 read.notes.append(f"layers cannot be looked at: {_format_ascii_line(error)}")
             status = _decide_status(document, count, max_pages, read, cut)
@@ -109,7 +117,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     if any(page.rows for page in read.pages):
         title, abstract, text, rows = _extract_title_abstract_and_text(read.pages, read.notes)
     words = _count_words_by_fate(read.pages, rows)
-    doubtful = list_doubts(words)
+    doubtful = list_completeness_doubts(words)
     return PdfText(
         "doubtful" if doubtful and status in ("ok", "repaired") else status, title, abstract, text, len(read.pages),
         words, read.characters, read.hidden, (*read.notes, *doubtful), tuple(findings[:MOST_FINDINGS]),
@@ -184,22 +192,27 @@ def _extract_title_abstract_and_text(
     heights = [page.height for page in pages]
     drop_headers_and_footers(pages, measure_font_metrics([row for page in pages for row in page.rows]).size)
     drop_sidebars(pages)
-    rows = order_rows(pages)
+    rows = sort_in_reading_order(pages)
     text_type = measure_font_metrics(rows)
     words = count_row_words(rows)
     title = find_title_rows(rows, heights[0])
-    drop_contents(list_undecided_rows(rows), text_type)
+    drop_tables_of_contents(list_undecided_rows(rows), text_type)
     abstract = extract_abstract(list_undecided_rows(rows), text_type, words, heights, notes)
     drop_back_matter(list_undecided_rows(rows), text_type)
-    drop_floats(list_undecided_rows(rows), text_type)
+    drop_figures_and_tables(list_undecided_rows(rows), text_type)
     parts = split_into_paragraphs(list_undecided_rows(rows), text_type, heights)
-    drop_debris(parts)
+    drop_formula_and_table_fragments(parts)
     kept = [part.rows for part in parts if part.rows[0].fate is None]
     set_fate(list_undecided_rows(rows), "kept")
-    return join_rows(title, words) or None, abstract, "\n\n".join(join_rows(part, words) for part in kept), rows
+    return (
+        join_rows_into_one_line(title, words) or None,
+        abstract,
+        "\n\n".join(join_rows_into_one_line(part, words) for part in kept),
+        rows,
+    )
 
 
-def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[TextLine]) -> tuple[PageWords, ...]:
+def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[TextLine]) -> tuple[PageWordCounts, ...]:
     """Returns, for each page, how many words were kept, and how many were removed for each reason.
 
     *rows*: as in `_extract_title_abstract_and_text`.
@@ -212,7 +225,7 @@ def _count_words_by_fate(pages: Sequence[Page], rows: Sequence[TextLine]) -> tup
     counted = []
     for page, fates in zip(pages, counts, strict=True):
         fates["unaccounted"] += page.words - fates.total()
-        counted.append(PageWords(page.number, {fate: fates[fate] for fate in FATES if fates[fate]}))
+        counted.append(PageWordCounts(page.number, {fate: fates[fate] for fate in FATES if fates[fate]}))
     return tuple(counted)
 
 
@@ -312,7 +325,7 @@ def _find_line_numbers(page: Page) -> set[TextLine]:
 SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
-def order_rows(pages: Sequence[Page]) -> list[TextLine]:
+def sort_in_reading_order(pages: Sequence[Page]) -> list[TextLine]:
     """Returns the text lines of *pages* that are neither kept nor removed yet, in reading order.
 
     Lines that span the columns, such as a title, divide a page into bands. The order is band by band, and within each
@@ -324,7 +337,7 @@ def order_rows(pages: Sequence[Page]) -> list[TextLine]:
         gutter = own if own is not None else usual
         rows = list_undecided_rows(page.rows)
         ordered += (
-            _join_into_rows(rows, *compute_horizontal_bounds(rows), 0)
+            _join_column_pieces_into_rows(rows, *compute_horizontal_bounds(rows), 0)
             if gutter is None
             else _order_rows_by_band(rows, gutter)
         )
@@ -403,19 +416,19 @@ def _order_rows_by_band(rows: Sequence[TextLine], gutter: float) -> list[TextLin
     bounds = [compute_horizontal_bounds(column) for column in columns]
     ordered: list[TextLine] = []
     top = -1.0
-    whole = _join_into_rows(full, left, right, 0)
+    whole = _join_column_pieces_into_rows(full, left, right, 0)
     for row in [*whole, None]:
         limit = row.y0 + 0.3 * row.size if row else float("inf")
         for number, column in enumerate(columns, 1):
             band = [piece for piece in column if top <= (piece.y0 + piece.y1) / 2 < limit]
-            ordered += _join_into_rows(band, *bounds[number - 1], number)
+            ordered += _join_column_pieces_into_rows(band, *bounds[number - 1], number)
         if row:
             ordered.append(row)
             top = max(top, limit)
     return ordered
 
 
-def _join_into_rows(pieces: Sequence[TextLine], left: float, right: float, column: int) -> list[TextLine]:
+def _join_column_pieces_into_rows(pieces: Sequence[TextLine], left: float, right: float, column: int) -> list[TextLine]:
     """Joins those *pieces* of one column that are on the same line; returns the lines from top to bottom."""
     return [_join_pieces_into_row(row, left, right, column) for row in _group_pieces_by_line(pieces)]
 
@@ -441,7 +454,7 @@ def _join_pieces_into_row(row: list[TextLine], left: float, right: float, column
     for before, piece in pairwise(row):
         space = piece.x0 - before.x1
         small = piece.size < 0.8 * main.size and piece.y1 < main.y1 - 0.15 * main.size
-        if small and space < 0.12 * main.size and is_note_mark(piece.text, text):
+        if small and space < 0.12 * main.size and is_footnote_mark(piece.text, text):
             marks += piece.words
             continue
         gap = max(gap, space / main.size)

@@ -19,7 +19,16 @@ import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
 
-from gre_bench.ingest.pdf.text import INVISIBLE, PIECE, UNSPACED, Box, Kind, SuspectText, round_box, show_invisible
+from gre_bench.ingest.pdf.text import (
+    INVISIBLE,
+    PIECE,
+    UNSPACED,
+    Box,
+    Kind,
+    SuspectText,
+    reveal_invisible_characters,
+    round_box,
+)
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -190,7 +199,7 @@ def read_glyphs(page: Any) -> Glyphs:
         [len(span["chars"]) for _, _, span in spans], axis=0,
     )  # fmt: skip
     color, line_of = table[:, 2].astype(np.int64), table[:, 5].astype(np.int64)
-    known = {sign: (stands_for_letters(sign), sign.isalnum(), sign.isspace()) for sign in set(text)}
+    known = {sign: (is_letter_or_framed_letter(sign), sign.isalnum(), sign.isspace()) for sign in set(text)}
     letter, alnum, white = np.array([known[sign] for sign in text], dtype=bool).reshape(n, 3).T
     how = table[:, 3].astype(np.int64)
     starts = np.ones(n, dtype=bool)
@@ -204,7 +213,7 @@ def read_glyphs(page: Any) -> Glyphs:
     )  # fmt: skip
 
 
-def stands_for_letters(sign: str) -> bool:
+def is_letter_or_framed_letter(sign: str) -> bool:
     """Whether *sign* is a letter, or a letter in brackets, in a ring or in a frame."""
     return any(map(str.isalpha, normalize("NFKC", sign))) or " LETTER " in name(sign, "")
 
@@ -253,7 +262,7 @@ def _group_into_findings(glyphs: Glyphs, why: NDArray[np.str_], number: int) -> 
     for run in np.split(places, breaks) if len(places) else ():
         kind: Kind = str(why[run[0]])  # pyrefly: ignore
         if text := glyphs.join_characters(run).strip():
-            yield SuspectText(kind, number, glyphs.compute_box(run), show_invisible(text))
+            yield SuspectText(kind, number, glyphs.compute_box(run), reveal_invisible_characters(text))
 
 
 def _record_invisible_characters(

@@ -31,7 +31,7 @@ from gre_bench.ingest.pdf.paragraphs import (
     find_running_text,
     is_directly_under,
     is_heading,
-    join_rows,
+    join_rows_into_one_line,
     measure_font_metrics,
     reads_as_prose,
     split_into_paragraphs,
@@ -39,7 +39,7 @@ from gre_bench.ingest.pdf.paragraphs import (
     strip_heading_number,
 )
 from gre_bench.ingest.pdf.rows import TextLine, list_undecided_rows, set_fate
-from gre_bench.ingest.pdf.text import UNSPACED, PageWords, count_words, list_doubts
+from gre_bench.ingest.pdf.text import UNSPACED, PageWordCounts, count_words, list_completeness_doubts
 
 ABSTRACT = re.compile(
     rf"(?:A(?:bstract|BSTRACT)(?:\b|(?=[{UNSPACED}]))|(?:{ABSTRACTS})(?=\W|$))\s*"
@@ -96,11 +96,11 @@ def extract_abstract(
     ]
     parts = _limit_abstract_length(parts, notes)
     inside = [row for part in parts for row in part.rows]
-    abstract = ABSTRACT.sub("", " ".join(join_rows(part.rows, words) for part in parts), count=1)
+    abstract = ABSTRACT.sub("", " ".join(join_rows_into_one_line(part.rows, words) for part in parts), count=1)
     first = closing
     if closing < len(rows) and KEYWORDS.match(rows[closing].text):
         # After keywords, the body begins at the next heading that is numbered or opens an introduction.
-        first = next((index for index in heads if index >= closing and _opens_body(rows[index])), closing)
+        first = next((index for index in heads if index >= closing and _starts_paper_body(rows[index])), closing)
     running = find_running_text(rows, text_type)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
@@ -121,7 +121,7 @@ def _find_abstract_end(rows: Sequence[TextLine], opening: int, heads: Container[
     return min(opening + 40, len(rows))
 
 
-def _opens_body(heading: TextLine) -> bool:
+def _starts_paper_body(heading: TextLine) -> bool:
     return bool(NUMBER.match(heading.text) or INTRODUCTION.fullmatch(strip_heading_number(heading.text)))
 
 
@@ -177,7 +177,7 @@ def _find_abstract_without_heading(
         if rows
         else []
     )
-    texts = [join_rows(part.rows, words) for part in parts]
+    texts = [join_rows_into_one_line(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
     sentences = len(re.findall(r"[a-z][.!?]|[。！？]", longest))
     if count_words(longest) >= FEWEST_PROSE_WORDS and longest[-1] in STOPS and sentences >= 3:
@@ -209,7 +209,7 @@ RUN = 4
 """At least this many consecutive lines with leader dots form a table of contents even without a heading."""
 
 
-def drop_contents(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
+def drop_tables_of_contents(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     """Drops tables of contents and lists of figures and tables, whose entries repeat the headings of the paper."""
     running = find_running_text(rows, text_type)
     start = 0
@@ -258,7 +258,7 @@ def _ends_like_contents_entry(text: str) -> bool:
     return LEADER.search(text) is not None or NUMBERED.search(text) is not None
 
 
-def drop_floats(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
+def drop_figures_and_tables(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     """Drops the cells of tables and the labels in figures: the lines between a caption and the nearest running text.
 
     Captions are kept, and so are sentences in the font size of the running text.
@@ -359,7 +359,7 @@ def drop_back_matter(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     lists = [
         index
         for index in heads
-        if REFERENCES.fullmatch(strip_heading_number(rows[index].text)) and lists_references(rows, index)
+        if REFERENCES.fullmatch(strip_heading_number(rows[index].text)) and is_followed_by_references(rows, index)
     ]
     end = _find_first_appendix(rows, heads, text_type)
     for number, index in enumerate(lists):
@@ -377,7 +377,7 @@ def drop_back_matter(rows: Sequence[TextLine], text_type: FontMetrics) -> None:
     set_fate(list_undecided_rows(rows[listed:]), "references")
 
 
-def lists_references(rows: Sequence[TextLine], heading: int) -> bool:
+def is_followed_by_references(rows: Sequence[TextLine], heading: int) -> bool:
     return begins_with_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
 
 
@@ -405,7 +405,7 @@ def _ends_reference_list(rows: Sequence[TextLine], head: int) -> bool:
     row = rows[head]
     if REFERENCES.fullmatch(strip_heading_number(row.text)) or REFERENCE.search(row.text):
         return False
-    return _opens_appendix(row) or not lists_references(rows, head)
+    return _opens_appendix(row) or not is_followed_by_references(rows, head)
 
 
 def _find_first_appendix(rows: Sequence[TextLine], heads: Sequence[int], text_type: FontMetrics) -> int:
@@ -441,7 +441,7 @@ NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class AbstractAndBody:
     """The abstract (None if not found) and the body (*text*) of a paper.
 
     *words*: how many words were kept, and how many were dropped for each reason. *doubts*: why parts may be missing.
@@ -449,11 +449,11 @@ class Body:
 
     abstract: str | None
     text: str
-    words: PageWords
+    words: PageWordCounts
     doubts: tuple[str, ...] = ()
 
 
-def parse_abstract_and_body(text: str) -> Body:
+def parse_abstract_and_body(text: str) -> AbstractAndBody:
     """Returns the abstract and the body of *text*, a paper in Markdown or plain text, with headings on their own lines.
 
     If *text* has no such headings, all of it is the body. The references begin at the last references heading that is
@@ -480,8 +480,8 @@ def parse_abstract_and_body(text: str) -> Body:
     cut = "references" if any(match.start() == end for match in lists) else "appendices"
     counts = {"kept": count_words(body) + count_words(summary or ""), cut: count_words(text[end:])}
     counts["front matter"] = count_words(text) - sum(counts.values())
-    words = PageWords(0, {fate: count for fate, count in counts.items() if count})
-    return Body(summary, body, words, tuple(list_doubts([words])))
+    words = PageWordCounts(0, {fate: count for fate, count in counts.items() if count})
+    return AbstractAndBody(summary, body, words, tuple(list_completeness_doubts([words])))
 
 
 def _find_heading_before_text(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:

@@ -76,7 +76,7 @@ def measure_font_metrics(rows: Sequence[TextLine]) -> FontMetrics:
     for row in rows:
         sizes[row.size] += len(row.text)
     size = sizes.most_common(1)[0][0] if sizes else 10.0
-    near = [row for row in rows if abs(row.size - size) < 0.06 * size and row.filled > 0.8]
+    near = [row for row in rows if abs(row.size - size) < 0.06 * size and row.filled_share_of_column > 0.8]
     steps = [below.y1 - above.y1 for above, below in pairwise(near) if above.page_and_column == below.page_and_column]
     steps = [step for step in steps if 0.9 * size < step < 2.5 * size]
     return FontMetrics(size, statistics.median(steps) if steps else 1.2 * size)
@@ -107,16 +107,16 @@ def is_heading(row: TextLine, above: TextLine | None, text_type: FontMetrics) ->
     letters = [letter for letter in name if letter.isalpha()]
     if any(pattern.fullmatch(name) for pattern in (KNOWN, REFERENCES, APPENDIX)):
         like = above is not None and row.bold == above.bold and not row.text.isupper()
-        return row.filled < 0.9 and not (like and _continues_sentence(row, above, text_type))
+        return row.filled_share_of_column < 0.9 and not (like and _continues_sentence(row, above, text_type))
     large = row.bold or row.peak > 1.06 * text_type.size
     capitals = len(letters) >= 4 and sum(letter.isupper() for letter in letters) > 0.9 * len(letters)
     if re.match(r"\d|[A-Z][. ]|[IVX]+\.", text) and NUMBER.match(text):
         dotted = re.match(r"\d+\.\d+", text) is not None
         return not text.endswith((",", ";")) and (
-            large or capitals or (dotted and apart and row.filled < 0.8 and text[-1] not in ".:")
+            large or capitals or (dotted and apart and row.filled_share_of_column < 0.8 and text[-1] not in ".:")
         )
     plain = text[-1] not in ".,;:?。，；：？、"
-    return (large or (capitals and len(text.split()) > 1)) and apart and row.filled < 0.85 and plain
+    return (large or (capitals and len(text.split()) > 1)) and apart and row.filled_share_of_column < 0.85 and plain
 
 
 def _is_worded_as_heading(text: str, name: str) -> bool:
@@ -135,7 +135,7 @@ def _continues_sentence(row: TextLine, above: TextLine | None, text_type: FontMe
     """Whether *row* continues a sentence of the line *above*, although it begins like a heading or a caption."""
     if above is None or not is_directly_under(row, above, text_type):
         return False
-    return above.filled > 0.85 and above.text[-1] not in f"{STOPS}:："
+    return above.filled_share_of_column > 0.85 and above.text[-1] not in f"{STOPS}:："
 
 
 def starts_caption(row: TextLine, above: TextLine | None, text_type: FontMetrics) -> bool:
@@ -200,7 +200,7 @@ def find_running_text(rows: Sequence[TextLine], text_type: FontMetrics, captions
     for index, row in enumerate(rows):
         dense = row.text.replace(" ", "")
         worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
-        full = worded and row.filled > 0.8 and count_words(row.text) >= 6
+        full = worded and row.filled_share_of_column > 0.8 and count_words(row.text) >= 6
         above = rows[index - 1] if index else None
         runs_on = (
             above is not None
@@ -243,7 +243,7 @@ def _ends_open_paragraph(last: TextLine | None, row: TextLine, text_type: FontMe
     """Whether *row*, in a new column or on a new page, is the last line of the paragraph that *last* leaves open."""
     if (
         last is None
-        or last.filled < 0.8
+        or last.filled_share_of_column < 0.8
         or last.text[-1] in f"{STOPS}:;：；"
         or row.text[-1] not in STOPS
         or row.gap > 1.2
@@ -319,7 +319,7 @@ def count_row_words(rows: Sequence[TextLine]) -> Counter[str]:
     return counts
 
 
-def join_rows(rows: Sequence[TextLine], words: Counter[str]) -> str:
+def join_rows_into_one_line(rows: Sequence[TextLine], words: Counter[str]) -> str:
     """Joins the lines *rows* into one line, and rejoins words that are broken between lines.
 
     *words*: see `count_row_words`.
@@ -399,7 +399,7 @@ def _continues_paragraph(current: Paragraph, kind: Kind, row: TextLine, text_typ
     if shift < -0.7 and len(current.rows) > 1:
         return not ENDED.search(last.text)
     short = last.x1 < last.right - 0.12 * (last.right - last.left)
-    return not (short and ENDED.search(last.text) and row.text[:1].isupper() and last.filled < 0.85)
+    return not (short and ENDED.search(last.text) and row.text[:1].isupper() and last.filled_share_of_column < 0.85)
 
 
 def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: TextLine) -> bool:
@@ -414,7 +414,7 @@ def _resumes_paragraph(running: Paragraph, current: Paragraph | None, row: TextL
         return False
     if BROKEN.search(last.text):
         return True
-    if row.text[:1].islower() or (not ENDED.search(last.text) and last.filled > 0.8):
+    if row.text[:1].islower() or (not ENDED.search(last.text) and last.filled_share_of_column > 0.8):
         return True
     # A full line that ends a sentence may end the paragraph, but if the next line is flush left, it rarely does.
     full = last.x1 > last.right - 0.02 * (last.right - last.left)
@@ -434,7 +434,7 @@ FIGURES = 8
 """A paragraph of mostly numbers is dropped as part of a table if it has at least this many numbers."""
 
 
-def drop_debris(parts: Sequence[Paragraph]) -> None:
+def drop_formula_and_table_fragments(parts: Sequence[Paragraph]) -> None:
     """Drops text paragraphs that are only pieces of formulas or tables, without sentences."""
     for part in parts:
         text = " ".join(row.text for row in part.rows)

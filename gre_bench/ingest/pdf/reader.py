@@ -59,10 +59,10 @@ class PdfReader:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:
-            self.abandon()
+            self.kill_children()
         self.close()
 
-    def abandon(self) -> None:
+    def kill_children(self) -> None:
         """Kills all child processes at once. PDFs that are being read, and later ones, get the status ``crashed``."""
         self._over = True
         for child in list(self._begun):
@@ -100,7 +100,7 @@ class PdfReader:
             try:
                 yield from zip(items, pool.map(lambda item: self.read(load(item)), items), strict=True)
             except BaseException:
-                self.abandon()
+                self.kill_children()
                 raise
 
     def _read_in_child(self, data: bytes, more: dict[str, Any]) -> tuple[PdfText, list[str]]:

@@ -67,7 +67,7 @@ class TextLine:
         return self.page, self.column
 
     @property
-    def filled(self) -> float:
+    def filled_share_of_column(self) -> float:
         return (self.x1 - self.x0) / max(self.right - self.left, 1.0)
 
 
@@ -249,7 +249,7 @@ def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[f
     text = ""
     for span in spans:
         small = span.size < 0.8 * size and span.origin[1] < baseline - 0.15 * size
-        if small and is_note_mark(span.text, text):
+        if small and is_footnote_mark(span.text, text):
             continue
         opens = raised and text and text.strip() == first.text.strip() and NOTE_MARK.fullmatch(text.strip())
         text += f" {span.text}" if opens and span.text[:1].isalpha() else span.text
@@ -257,7 +257,7 @@ def _make_row_from_line(line: _Line, number: int, turn: Direction, page: tuple[f
     return TextLine(text, x0, y0, x1, y1, size, max(sizes), bold, raised, number, line.block, words=line.words)
 
 
-def is_note_mark(text: str, before: str) -> bool:
+def is_footnote_mark(text: str, before: str) -> bool:
     """Whether *text* is a footnote mark, and not an exponent or part of a name.
 
     *text*: small raised text. *before*: the text before it.

@@ -93,7 +93,7 @@ def round_box(sides: Iterable[float]) -> Box:
     return x0, y0, x1, y1
 
 
-def show_invisible(text: str) -> str:
+def reveal_invisible_characters(text: str) -> str:
     r"""Returns *text* with invisible characters made visible.
 
     Tag characters become ASCII, white space becomes spaces, and others become escapes such as ``\u{200b}``.
@@ -144,7 +144,7 @@ LEAST_SHARE = 1 / 8
 
 
 @dataclass(frozen=True, slots=True)
-class PageWords:
+class PageWordCounts:
     """How many *words* of one page were kept, and how many were removed for each reason: {key of `FATES`: how many}.
 
     *page*: the page's number, from 1; 0 for a text without pages.
@@ -158,7 +158,7 @@ class PageWords:
         return sum(self.words.values())
 
 
-def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
+def sum_by_fate(pages: Iterable[PageWordCounts]) -> dict[Fate, int]:
     """Returns how many words of *pages* were kept, and how many were removed for each reason, in `FATES`' order."""
     counts: Counter[str] = Counter()
     for page in pages:
@@ -166,7 +166,7 @@ def sum_by_fate(pages: Iterable[PageWords]) -> dict[Fate, int]:
     return {fate: counts[fate] for fate in FATES if counts[fate]}
 
 
-def list_doubts(pages: Sequence[PageWords]) -> list[str]:
+def list_completeness_doubts(pages: Sequence[PageWordCounts]) -> list[str]:
     """Returns reasons, one line each, to doubt that the kept text of *pages* is complete.
 
     For example, most words were dropped, or all words of a page, most of them for reasons not in `EXPLAINED`.
@@ -211,7 +211,7 @@ Status = Literal[
     "too_long",
 ]  # fmt: skip
 """How well a file could be read. All pages were read if the status is *ok*, *repaired* (the file is damaged) or
-*doubtful* (see `list_doubts`). *truncated*: the file ends too early, or
+*doubtful* (see `list_completeness_doubts`). *truncated*: the file ends too early, or
 pages are lost. *empty*: no page has text. *scanned*: the pages are pictures; any text is from text recognition.
 *crashed*: reading crashed or needed too much memory. *too_long*: the file has more pages or bytes than are read.
 """
@@ -237,7 +237,7 @@ class PdfText:
     abstract: str | None = None
     text: str = ""
     pages: int = 0
-    words: tuple[PageWords, ...] = ()
+    words: tuple[PageWordCounts, ...] = ()
     characters: int = 0
     hidden: int = 0
     notes: tuple[str, ...] = ()
@@ -260,7 +260,7 @@ class PdfText:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
         findings = [SuspectText(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
-        words = tuple(PageWords(**page) for page in fields["words"])
+        words = tuple(PageWordCounts(**page) for page in fields["words"])
         read: dict[str, Any] = {"words": words, "notes": tuple(fields["notes"]), "findings": tuple(findings)}
         return cls(**{**fields, **read})
 

@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedRow:
     """A refused row: its *number* in the file (from 1), its *item*, such as a review, and the *reason* for the user.
 
     *code*: as in `RefusedError`. *paper_id*: the id of the row's paper; set if there is a *code*.
@@ -78,7 +78,7 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportResult:
     """The new records of a file, and the outcome of its rows.
 
     - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, including those already stored.
@@ -100,7 +100,7 @@ class Imported:
     unchanged: int = 0
     empty: int = 0
     not_chosen: int = 0
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[RefusedRow] = field(default_factory=list)
     columns: tuple[str, ...] = ()
     ignored_columns: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class Imported:
         self.added += changed
         self.unchanged += not changed
 
-    def note_thinking(self) -> None:
+    def add_removed_thinking_note(self) -> None:
         """Adds a note that says how many characters of an LM's thinking were removed, if any."""
         if self.thinking:
             texts = counted(len(self.thinking), "text")
@@ -133,8 +133,8 @@ class Imported:
             )
 
     def refuse(self, number: int, item: str, reason: object, code: str = "", paper_id: str | None = None) -> None:
-        """Adds a `Refusal`. *reason*: a text, or the exception that states the reason."""
-        self.refusals.append(Refusal(number, item, str(reason), code, paper_id))
+        """Adds a `RefusedRow`. *reason*: a text, or the exception that states the reason."""
+        self.refusals.append(RefusedRow(number, item, str(reason), code, paper_id))
 
 
 def is_blank(cell: object) -> bool:
@@ -147,7 +147,7 @@ def is_name(value: str) -> bool:
     return NAME.fullmatch(value) is not None and not leaves_parent_folder(value)
 
 
-def is_text(value: object) -> bool:
+def is_utf8_text(value: object) -> bool:
     """Whether *value* is a text without lone surrogates, which JSON allows but UTF-8 cannot encode."""
     try:
         return isinstance(value, str) and value.encode() is not None
@@ -181,7 +181,7 @@ def read_text(row: Row, key: str) -> str | None:
     value = row.get(key)
     if value is None:
         return None
-    if not is_text(value):
+    if not is_utf8_text(value):
         raise RefusedError(f"{key} is not {'valid Unicode' if isinstance(value, str) else 'text'}")
     return value if value.strip() else None
 
@@ -197,7 +197,7 @@ def _parse_text_list(text: str) -> Any:
     return text
 
 
-def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | None:
+def read_prose(row: Row, key: str, imported: ImportResult | None = None) -> str | None:
     """Returns the text in the cell *key*, as `read_text` does. A list of texts becomes one text, one line per item.
 
     A list may also be written as text, as in a CSV file. A cell such as ``nan`` or ``None`` counts as missing.
@@ -209,7 +209,7 @@ def read_prose(row: Row, key: str, imported: Imported | None = None) -> str | No
     return None if isinstance(value, str) and value.strip().casefold() in _MISSING else _read_cell(value, key, imported)
 
 
-def _read_cell(value: Any, key: str, imported: Imported | None) -> str | None:
+def _read_cell(value: Any, key: str, imported: ImportResult | None) -> str | None:
     if isinstance(value, CellsByHeader):
         texts = {header: _read_cell(number_as_text(cell), header, imported) for header, cell in value.items()}
         return "\n\n".join(f"{header}:\n{text}" for header, text in texts.items() if text) or None

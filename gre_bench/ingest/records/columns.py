@@ -18,7 +18,7 @@ from gre_bench.core.known_names import format_name_list
 from gre_bench.ingest.records.cells import (
     NOT_IN_A_NAME,
     CellsByHeader,
-    Imported,
+    ImportResult,
     Row,
     Rows,
     is_blank,
@@ -77,7 +77,7 @@ class UnclearField:
     proposed: list[str]
 
 
-class UnsureError(SourceError):
+class UnclearColumnsError(SourceError):
     """Raised if the columns of some fields are *unclear*; the message says which fields, and how to state them."""
 
     def __init__(self, unclear: Sequence[UnclearField]):
@@ -92,7 +92,7 @@ class UnsureError(SourceError):
 
 
 @dataclass
-class ColumnNames:
+class ColumnOptions:
     """How the user wants the columns of files to be read. *columns*: field → headers, as the user states them.
 
     - *guess*: whether to look for fields without a stated header, and to number human reviews that have no number.
@@ -105,7 +105,7 @@ class ColumnNames:
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
     used: set[tuple[str, str]] = field(default_factory=set)
 
-    def check_used(self) -> None:
+    def require_all_headers_used(self) -> None:
         """Raises `SettingsError` for a stated header that no file had."""
         for name, headers in self.columns.items():
             for header in headers:
@@ -115,7 +115,7 @@ class ColumnNames:
             if ("where", header) not in self.used:
                 raise SettingsError(f'--where {header}="{values[0]}": no file here has a column of that name')
 
-    def select_rows(self, rows: Rows, file: str, imported: Imported) -> Rows:
+    def select_rows(self, rows: Rows, file: str, imported: ImportResult) -> Rows:
         """Returns those of *rows* that *where* selects; headers that the file lacks are ignored. *file*: its name.
 
         Raises `SettingsError` if a column has none of the stated values.
@@ -142,11 +142,11 @@ class ColumnNames:
         return rows
 
 
-AS_NAMED = ColumnNames()
+AS_NAMED = ColumnOptions()
 """Uses only columns that have the name of a field as their header."""
 
 
-def parse_conditions(pairs: Iterable[str]) -> dict[str, list[str]]:
+def parse_row_filters(pairs: Iterable[str]) -> dict[str, list[str]]:
     """Returns header → values from *pairs*, each ``COLUMN=VALUE``."""
     where: dict[str, list[str]] = {}
     for pair in pairs:
@@ -195,7 +195,7 @@ class PaperIdMatcher:
         return next((self._by_key[part] for part in parts if part in self._by_key), None)
 
 
-def clean_id(value: str) -> str:
+def make_valid_id(value: str) -> str:
     """Returns an id made from *value*, such as a file name: without folder and extension, with dashes for other signs.
 
     A letter outside ASCII becomes ``u`` and its code point, so that two ids stay two.
@@ -209,7 +209,7 @@ def clean_id(value: str) -> str:
 
 
 def _build_matching_key(value: str) -> str:
-    text = clean_id(value).casefold()
+    text = make_valid_id(value).casefold()
     return text.lstrip("0") or "0" if text.isdigit() else text
 
 
@@ -218,7 +218,7 @@ def rename_to_fields(
     table: Rows,
     headers: Sequence[str],
     wanted: Collection[str],
-    reading: ColumnNames,
+    reading: ColumnOptions,
     papers: PaperIdMatcher | None,
 ) -> tuple[Rows, list[str], str | None]:
     """Returns (*table* with its columns renamed to fields, names of all columns, a line about renamed columns).
@@ -226,8 +226,8 @@ def rename_to_fields(
     *file*: the file's name, for messages. *wanted*: the fields to look for. *papers*: the papers that ids may refer to.
 
     A header that differs from a field's name only in case or blanks names that field. The line lists the other headers
-    that were read as fields; it is None if there are none. Raises `UnsureError` if *reading* allows guesses, but the
-    column of the paper id or of the review remains uncertain.
+    that were read as fields; it is None if there are none. Raises `UnclearColumnsError` if *reading* allows guesses,
+    but the column of the paper id or of the review remains uncertain.
     """
     headers_of = _match_headers(headers, wanted, reading)
     as_named = {name for name, columns in headers_of.items() if name not in reading.columns or columns == [name]}
@@ -235,7 +235,7 @@ def rename_to_fields(
         search = _FieldSearch(file, table, headers, wanted, headers_of, papers)
         search.find_all_fields()
         if search.unclear:
-            raise UnsureError(search.unclear)
+            raise UnclearColumnsError(search.unclear)
     renamed = {name: columns for name, columns in headers_of.items() if columns != [name]}
     if not renamed:
         return table, list(headers), None
@@ -251,7 +251,7 @@ def rename_to_fields(
     return rows, [*left, *renamed], line
 
 
-def _match_headers(headers: Sequence[str], wanted: Collection[str], reading: ColumnNames) -> dict[str, list[str]]:
+def _match_headers(headers: Sequence[str], wanted: Collection[str], reading: ColumnOptions) -> dict[str, list[str]]:
     """Returns *wanted* field → its headers: those that the user stated, or else the one with the field's name."""
     headers_of: dict[str, list[str]] = {}
     by_plain = {_normalise_header(header): header for header in headers}
@@ -329,7 +329,7 @@ class _FieldSearch:
         )
         self.find_review_columns()
         self.assign_headers(
-            "slot", [header for header in self.list_usual_headers("slot") if self.tells_reviews_apart(header)]
+            "slot", [header for header in self.list_usual_headers("slot") if self.has_distinct_review_numbers(header)]
         )
         self.assign_headers(
             "rating", [header for header in self.list_usual_headers("rating") if self.has_numbers(header)]
@@ -400,7 +400,7 @@ class _FieldSearch:
         texts = [cell for cell in self.cells[header] if isinstance(cell, str) and cell.count(" ") > 1]
         return bool(_REVIEW_PART_HEADER.search(header)) and 2 * len(texts) > len(self.cells[header])
 
-    def tells_reviews_apart(self, header: str) -> bool:
+    def has_distinct_review_numbers(self, header: str) -> bool:
         """Whether the column *header* numbers the reviews of each paper: no paper has the same number twice."""
         id_of = self.known.get("paper_id", ())
         places = {(str(_read_joined_cells("paper_id", row, id_of)), str(row.get(header))) for _, row in self.table}

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import SettingsError, SourceError, build_missing_file_error
 from gre_bench.core.incoming import (
-    Meter,
-    check_depth,
+    FileReadMeter,
+    check_json_depth,
     compute_value_count_bound,
     list_regular_files,
     open_zip_archive,
@@ -31,8 +31,8 @@ from gre_bench.core.incoming import (
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
-from gre_bench.ingest.records.cells import NOT_IN_A_NAME, UNFINISHED, Imported, Row, shorten_cell
-from gre_bench.ingest.records.isolated import read_isolated
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, UNFINISHED, ImportResult, Row, shorten_cell
+from gre_bench.ingest.records.isolated import read_files_in_child_process
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -95,7 +95,7 @@ def list_log_files(path: Path) -> list[Path]:
     return logs
 
 
-def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
+def read_logs(path: Path, imported: ImportResult, epoch: int | None = None) -> list[tuple[int, Row]]:
     """Returns (number, cells) for each review in *path*, a log or a folder of logs; see `choose_reviews`.
 
     Refused samples, and links, pipes and devices in a folder, are recorded in *imported* as refused. *epoch*: the epoch
@@ -107,7 +107,7 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
     files, logs = list_log_files(path), []
     if find_spec("inspect_ai") is None:
         raise SettingsError(f"{files[0].name} is a log of inspect_ai, and {EXTRA}")
-    for number, (file, log) in enumerate(read_isolated(read_log, files), start=1):
+    for number, (file, log) in enumerate(read_files_in_child_process(read_log, files), start=1):
         if not isinstance(log, SourceError):
             logs.append((file, log))
         elif len(files) == 1:
@@ -139,7 +139,7 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 
 
 def read_log(file: Path) -> dict[str, Any]:
-    """Returns the contents of the log *file* that `read_logs` uses, as JSON values, as `read_isolated` requires.
+    """Returns what `read_logs` uses of the log *file*, as JSON values; `read_files_in_child_process` calls this.
 
     ``configuration`` is a digest of everything that affects the reviews of ``candidate``. ``samples`` holds the fields
     of each `LoggedSample`.
@@ -165,10 +165,10 @@ def read_log(file: Path) -> dict[str, Any]:
     }
 
 
-def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
+def extract_review_from_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     """Returns (review, problem) for a model's output; either the review is None or the problem is empty.
 
-    The review is *completion* without the model's thinking. *stop_reason*: as `stop_reason_of` returns it. A review
+    The review is *completion* without the model's thinking. *stop_reason*: as `get_stop_reason` returns it. A review
     that a token limit truncated is valid.
     """
     if stop_reason == "content_filter":
@@ -177,29 +177,29 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
     return (review, "") if review.strip() else (None, "empty")
 
 
-def sample_paper_id(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
+def get_paper_id_of_sample(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
     """Returns the id of the paper that a sample reviews: ``paper_id`` in its *metadata*, else *sample_id*."""
     return str((metadata or {}).get("paper_id") or sample_id)[:1000]
 
 
-def stop_reason_of(output: ModelOutput) -> str:
+def get_stop_reason(output: ModelOutput) -> str:
     """Returns why the model stopped, in inspect_ai's words, such as ``max_tokens``."""
     return output.choices[0].stop_reason if output.choices else "unknown"
 
 
 def _check_log_limits(file: Path) -> None:
     """Raises `SourceError` if the log *file* is nested too deeply, or its unpacked size exceeds the limit."""
-    meter, size = Meter(file), file.stat().st_size
+    meter, size = FileReadMeter(file), file.stat().st_size
     try:
         if file.suffix == ".json":
             data = read_bytes(file)
             meter.count_contents(size, compute_value_count_bound(data))
-            return check_depth(data)
+            return check_json_depth(data)
         with open_zip_archive(file, meter) as archive:
             for entry in archive.infolist():
                 data = archive.read(entry)
                 meter.count_contents(0, compute_value_count_bound(data))
-                check_depth(data)
+                check_json_depth(data)
                 meter.tick()
     except ValueError as error:
         raise SourceError(f"{file.name}: {error}") from None
@@ -228,7 +228,7 @@ def _iter_samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     candidate, started = _derive_candidate_name(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
-        papers[sample.id] = paper_id = sample_paper_id(sample.id, sample.metadata)
+        papers[sample.id] = paper_id = get_paper_id_of_sample(sample.id, sample.metadata)
         yield LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_read_review_of_sample(log, sample))
     present = {(sample.id, sample.epoch) for sample in log.samples or ()}
     for name in log.eval.dataset.sample_ids or ():
@@ -246,8 +246,8 @@ def _read_review_of_sample(log: EvalLog, sample: EvalSample) -> tuple[str | None
     if sample.error is not None:
         message = (sample.error.message.splitlines() or [""])[0][:200]
         return None, f"its sample ended with an error: {message}", True, False
-    stop = stop_reason_of(sample.output)
-    review, problem = read_output(sample.output.completion, stop)
+    stop = get_stop_reason(sample.output)
+    review, problem = extract_review_from_output(sample.output.completion, stop)
     if review is None:
         limit = f" (its sample met a limit: {sample.limit.type})" if sample.limit else ""
         what = "thinking alone" if problem == "empty" and sample.output.completion.strip() else problem
@@ -255,7 +255,7 @@ def _read_review_of_sample(log: EvalLog, sample: EvalSample) -> tuple[str | None
     return sample.output.completion, "", False, stop in ("max_tokens", "model_length") or sample.limit is not None
 
 
-def choose_reviews(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
+def choose_reviews(samples: Iterable[LoggedSample], imported: ImportResult) -> list[tuple[int, Row]]:
     """Returns (number from 1, cells) for one review of each (candidate, paper).
 
     The module's docstring states which review is chosen.

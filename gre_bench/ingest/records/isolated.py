@@ -29,7 +29,7 @@ from uuid import UUID
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import (
     MB,
-    Meter,
+    FileReadMeter,
     compute_value_count_bound,
     current_file_limits,
     too_large_error,
@@ -201,7 +201,7 @@ def receive(stream: BinaryIO) -> Message | None:
     return header, stream.read(header["bytes"])
 
 
-def read_isolated(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
+def read_files_in_child_process(read: Callable[[Path], Any], files: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
     """Yields (file, its contents) for each of *files*, or (file, `SourceError`) if it cannot be read.
 
     *read*: a module-level function that a child process calls for each file. It must return JSON values or values that
@@ -246,7 +246,7 @@ def _unpack_answer(file: Path, answer: Message | ChildDied) -> Any:
             too_large_error(file.name) if "memory" in problem else SourceError(f"{file.name} cannot be read: {problem}")
         )
     try:
-        Meter(file).count_contents(len(data), compute_value_count_bound(data))
+        FileReadMeter(file).count_contents(len(data), compute_value_count_bound(data))
     except SourceError as error:
         return error
     return json.loads(data)

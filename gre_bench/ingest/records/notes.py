@@ -19,8 +19,8 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.replies import without_thinking
-from gre_bench.ingest.records.cells import Imported, is_name, is_text
-from gre_bench.ingest.records.venues import Venue
+from gre_bench.ingest.records.cells import ImportResult, is_name, is_utf8_text
+from gre_bench.ingest.records.venues import VenueYear
 
 OUTCOMES = (
     "papers", "reviews",
@@ -46,7 +46,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class NoteRecords:
     """The records in a venue-year's notes.
 
     *decisions*: {paper id: decision}. *reviews*: the reviews by humans and by the venue's AI reviewers.
@@ -75,13 +75,13 @@ class _ParsedNote:
     ai: str | None
 
 
-def select_new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
+def select_new_records(notes: NoteRecords, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> ImportResult:
     """Returns the new records in *notes*; refuses a record that differs from the known record with the same id.
 
     *papers*, *reviews*: the known records by id. Only the title and the abstract of a paper are compared, because known
     papers may have fields that notes lack. If a note has no title, any known title is accepted; it may be from the PDF.
     """
-    imported = Imported()
+    imported = ImportResult()
     for number, paper in enumerate(notes.papers, start=1):
         old = papers.get(paper.paper_id)
         if old is not None and (old.title, old.abstract) != (paper.title.strip() or old.title, paper.abstract):
@@ -131,7 +131,7 @@ def unwrap_fields(note: Mapping[str, Any]) -> dict[str, Any]:
     return {name: unwrap_value(value) for name, value in content.items()} if isinstance(content, Mapping) else {}
 
 
-def find_invitation(note: Mapping[str, Any], venue: Venue) -> str | None:
+def find_invitation_in_venue_api(note: Mapping[str, Any], venue: VenueYear) -> str | None:
     """Returns the invitation that created *note*; None if *note* has no invitation in the form of the venue's API."""
     named = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
     sound = isinstance(named, list) and all(isinstance(entry, str) for entry in named)
@@ -147,9 +147,9 @@ def parse_note_kind(invitation: str) -> str:
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
 
 
-def find_note_kind(note: Mapping[str, Any], venue: Venue) -> str | None:
+def find_note_kind(note: Mapping[str, Any], venue: VenueYear) -> str | None:
     """Returns the kind of *note* at *venue*; None if *note* is of another venue-year or not in the form of its API."""
-    invitation = find_invitation(note, venue)
+    invitation = find_invitation_in_venue_api(note, venue)
     return parse_note_kind(invitation) if invitation and invitation.startswith(f"{venue.group}/") else None
 
 
@@ -166,7 +166,7 @@ def parse_rating(value: object) -> int | None:
 class _NotesReader:
     """Reads the notes of one venue-year."""
 
-    def __init__(self, venue: Venue):
+    def __init__(self, venue: VenueYear):
         self.venue = venue
         self.counts: Counter[str] = Counter()
         self.problems: dict[str, list[str]] = defaultdict(list)
@@ -177,7 +177,7 @@ class _NotesReader:
         self.left_out: set[str] = set()
         self.by_ai: set[tuple[str, str]] = set()
 
-    def read(self, notes: Iterable[Mapping[str, Any]]) -> Notes:
+    def read(self, notes: Iterable[Mapping[str, Any]]) -> NoteRecords:
         replies, seen = [], set[str]()
         about = {*self.venue.submissions, *self.venue.withdrawn, *self.venue.desk_rejected}
         for raw in notes:
@@ -199,7 +199,7 @@ class _NotesReader:
         self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
         papers = [*self.papers.values()]
-        return Notes(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
+        return NoteRecords(papers, self.reviews, self.decisions, counts, strange, dict(self.problems), self.strata)
 
     def _parse_raw_note(self, raw: Mapping[str, Any], seen: set[str]) -> _ParsedNote | str:
         """Returns the parsed note, or one of `OUTCOMES` if *raw* is not read further; adds the note's id to *seen*."""
@@ -212,7 +212,7 @@ class _NotesReader:
         if raw.get("ddate") is not None:
             self.left_out |= {note_id} if note_id == forum else set()
             return "deleted"
-        invitation = find_invitation(raw, self.venue)
+        invitation = find_invitation_in_venue_api(raw, self.venue)
         if invitation is None:
             return self._record_problem(
                 f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable"
@@ -327,7 +327,7 @@ class _NotesReader:
     def _read_field_text(self, note: _ParsedNote, field: str) -> str | None:
         """Returns the stripped text of *field* of *note*; None if it is absent, blank or not a valid text."""
         value = self._read_field_value(note, field)
-        if value is not None and not is_text(value):
+        if value is not None and not is_utf8_text(value):
             is_no = "valid Unicode" if isinstance(value, str) else "text"
             self._record_problem(f"field {field!r} is not {is_no}", note.note_id)
             return None
@@ -349,7 +349,7 @@ class _NotesReader:
         return outcome
 
 
-def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
+def read_notes(notes: Iterable[Mapping[str, Any]], venue: VenueYear) -> NoteRecords:
     """Returns the records in *notes*, in the same order; raises `SourceError` if none is a submission of *venue*."""
     return _NotesReader(venue).read(notes)
 
@@ -367,7 +367,7 @@ class ReviewFields:
     written_ms: int | None
 
 
-def list_review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[ReviewFields]:
+def list_review_fields(notes: Iterable[Mapping[str, Any]], venue: VenueYear) -> list[ReviewFields]:
     """Returns the text fields, subscores (`SCORES`), ``rating`` and ``confidence`` of every human review in *notes*.
 
     A text field that the reviewer left blank is an empty text. Missing scores, and fields that the venue does not have,
@@ -402,7 +402,7 @@ ODD = 0.01
 """The largest accepted share of reviews with unexpected content, since a few odd notes do not prove another form."""
 
 
-def check_review_form(venue: Venue, notes: Notes) -> None:
+def check_review_form(venue: VenueYear, notes: NoteRecords) -> None:
     """Raises a `SourceError` that names each difference if *notes* do not have the form that *venue* assumes.
 
     Each of these is a difference: there is no human review; no review has a section of the form; more than half have no

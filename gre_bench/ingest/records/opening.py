@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.incoming import LONGEST_ROW, Meter, check_name, list_regular_files, read_bytes
-from gre_bench.ingest.records.cells import NOT_IN_A_NAME, CellsByHeader, Imported, Rows, shorten_cell
+from gre_bench.core.incoming import LONGEST_ROW, FileReadMeter, check_file_name_is_utf8, list_regular_files, read_bytes
+from gre_bench.ingest.records.cells import NOT_IN_A_NAME, CellsByHeader, ImportResult, Rows, shorten_cell
 from gre_bench.ingest.records.columns import header_letters
 from gre_bench.ingest.records.inspect_logs import COLUMNS, is_log, read_logs
 from gre_bench.ingest.records.row_files import read_rows
-from gre_bench.ingest.records.shapes import IDS, Shape, adapt_records
+from gre_bench.ingest.records.shapes import IDS, ReviewToolFormat, adapt_tool_records_to_rows
 
 TEXTS = (".txt", ".md")
 """The extensions of text files in a folder."""
@@ -61,7 +61,7 @@ class OpenedRows:
 
     rows: Rows = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
-    shape: Shape | None = None
+    shape: ReviewToolFormat | None = None
     by_path: bool = False
 
     def add(self, rows: Rows) -> None:
@@ -73,12 +73,12 @@ MatchPaperId = Callable[[object], str | None]
 """A function that returns the id of the known paper to which a name refers; None if there is none."""
 SelectRows = Callable[[Rows, str], Rows]
 """A function of a file's rows and name that returns the rows that the user selected."""
-AdaptRecords = Callable[[str, Rows, str, Imported], tuple[Rows, Shape | None]]
-"""`adapt_records`, or a function that leaves all records as they are."""
+AdaptRecords = Callable[[str, Rows, str, ImportResult], tuple[Rows, ReviewToolFormat | None]]
+"""`adapt_tool_records_to_rows`, or a function that leaves all records as they are."""
 
 
 def open_rows(
-    path: Path, imported: Imported, wanted: str, meant: MatchPaperId, chosen: SelectRows,
+    path: Path, imported: ImportResult, wanted: str, meant: MatchPaperId, chosen: SelectRows,
     epoch: int | None = None, adapt: bool = True,
 ) -> OpenedRows:  # fmt: skip
     """Returns the rows in *path*.
@@ -92,7 +92,7 @@ def open_rows(
     different forms are mixed.
     """
     opened = OpenedRows()
-    read = adapt_records if adapt else lambda file, rows, wanted, imported: (rows, None)
+    read = adapt_tool_records_to_rows if adapt else lambda file, rows, wanted, imported: (rows, None)
     if wanted == "review" and is_log(path):
         opened.rows, opened.columns = chosen(read_logs(path, imported, epoch), path.name), [*COLUMNS]
     elif wanted == "review" and path.is_dir():
@@ -136,17 +136,22 @@ def _split_row_by_paper(rows: Rows, meant: MatchPaperId) -> Rows:
 
 
 def _read_folder(
-    folder: Path, imported: Imported, opened: OpenedRows, meant: MatchPaperId, chosen: SelectRows, read: AdaptRecords
+    folder: Path,
+    imported: ImportResult,
+    opened: OpenedRows,
+    meant: MatchPaperId,
+    chosen: SelectRows,
+    read: AdaptRecords,
 ) -> None:
     """Adds the rows of all files in *folder* to *opened*, numbered consecutively.
 
     The limits for one file apply to the whole folder.
     """
     files, refused = list_regular_files(folder)
-    meter, number, rows_of = Meter(folder), 0, list[tuple[Path, Rows]]()
+    meter, number, rows_of = FileReadMeter(folder), 0, list[tuple[Path, Rows]]()
     for file in files:
         meter.tick()
-        in_file = Imported()
+        in_file = ImportResult()
         table = _read_folder_file(file, in_file, chosen, read)
         rows = [] if table is None else table[0]
         if table is not None:
@@ -177,11 +182,11 @@ def _read_folder(
 
 
 def _read_folder_file(
-    file: Path, imported: Imported, chosen: SelectRows, read: AdaptRecords
-) -> tuple[Rows, Shape | None] | None:
+    file: Path, imported: ImportResult, chosen: SelectRows, read: AdaptRecords
+) -> tuple[Rows, ReviewToolFormat | None] | None:
     """Returns (rows, form) of *file* in a folder; a text file is one row. Returns None if the file is refused."""
     try:
-        check_name(file)
+        check_file_name_is_utf8(file)
         if file.suffix.lower() in TEXTS:
             text = read_bytes(file, LONGEST_ROW).decode("utf-8-sig")
             if not text.lstrip().startswith(("{", "[{")):
@@ -199,7 +204,7 @@ def _read_folder_file(
 
 
 def _set_names_from_paths(
-    folder: Path, rows_of: list[tuple[Path, Rows]], shape: Shape | None, meant: MatchPaperId
+    folder: Path, rows_of: list[tuple[Path, Rows]], shape: ReviewToolFormat | None, meant: MatchPaperId
 ) -> None:
     """Sets the paper and the reviewer of rows that lack these fields, from the path of the row's file within *folder*.
 

@@ -22,15 +22,24 @@ from gre_bench.core import incoming
 from gre_bench.core.errors import SourceError, build_missing_file_error
 from gre_bench.core.incoming import (
     LONGEST_ROW,
-    Meter,
+    FileReadMeter,
     compute_value_count_bound,
     iterate_lines,
     open_decompressed,
     open_zip_archive,
 )
 from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.cells import LARGEST, Imported, RefusedError, Row, Rows, is_blank, is_name, is_text
-from gre_bench.ingest.records.isolated import read_isolated
+from gre_bench.ingest.records.cells import (
+    LARGEST,
+    ImportResult,
+    RefusedError,
+    Row,
+    Rows,
+    is_blank,
+    is_name,
+    is_utf8_text,
+)
+from gre_bench.ingest.records.isolated import read_files_in_child_process
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")
@@ -53,7 +62,7 @@ Table = tuple[Found, list[str]]
 """(rows, names of the columns)."""
 
 
-def read_object(line: bytes) -> Row:
+def parse_json_object(line: bytes) -> Row:
     """Returns the JSON object in *line*; raises `RefusedError` if it is not a JSON object."""
     try:
         row = load_json(line)
@@ -64,7 +73,7 @@ def read_object(line: bytes) -> Row:
     return row
 
 
-def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows, list[str]]:
+def read_rows(path: Path, imported: ImportResult, quoted: bool = True) -> tuple[Rows, list[str]]:
     """Returns (rows, column names) of the file *path*. The rows are (row number, cells) pairs, without blank rows.
 
     Blank cells of CSV, TSV and XLSX files are None. *quoted*: whether quotation marks in a .tsv file may quote cells.
@@ -83,7 +92,7 @@ def read_rows(path: Path, imported: Imported, quoted: bool = True) -> tuple[Rows
     elif kind in ("csv", "tsv"):
         numbered, columns = _read_delimited_file(path, kind, quoted, imported)
     else:
-        ((_, table),) = read_isolated(read_parquet if kind == "parquet" else read_xlsx, [path])
+        ((_, table),) = read_files_in_child_process(read_parquet if kind == "parquet" else read_xlsx, [path])
         if isinstance(table, SourceError):
             raise table
         numbered, columns = table["rows"], table["columns"]
@@ -127,9 +136,9 @@ def _detect_format(path: Path) -> str:
     return "tsv" if ending in ("tsv", "tab") else "csv"
 
 
-def read_all_rows(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
+def read_rows_without_refusals(path: Path, quoted: bool = True) -> tuple[Rows, list[str]]:
     """Returns the result of `read_rows`; raises a `SourceError` that names the row if a row is refused."""
-    imported = Imported()
+    imported = ImportResult()
     rows, columns = read_rows(path, imported, quoted)
     if imported.refusals:
         raise SourceError(f"{path.name}, {imported.refusals[0].item}: {imported.refusals[0].reason}")
@@ -140,10 +149,10 @@ def read_notes_file(path: Path) -> list[dict[str, Any]]:
     """Returns the raw notes in the file *path*, one per line; raises `SourceError` for any other content."""
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
-    return [row for _, row in read_all_rows(path)[0]]
+    return [row for _, row in read_rows_without_refusals(path)[0]]
 
 
-def read_texts(path: Path) -> dict[str, str]:
+def read_paper_texts(path: Path) -> dict[str, str]:
     """Returns {paper id: text} from the columns ``paper_id`` and ``text`` (or ``markdown``) of *path*.
 
     A paper whose text is null or blank is left out. Raises `SourceError` if a row cannot be used.
@@ -151,7 +160,7 @@ def read_texts(path: Path) -> dict[str, str]:
     if not path.name.endswith((".parquet", ".csv", ".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
     texts: dict[str, str] = {}
-    for number, row in read_all_rows(path)[0]:
+    for number, row in read_rows_without_refusals(path)[0]:
         paper_id, text = row.get("paper_id"), row["text"] if "text" in row else row.get("markdown")
         where = f"{path.name}, row {number}"
         if not isinstance(paper_id, str) or not paper_id:
@@ -160,7 +169,7 @@ def read_texts(path: Path) -> dict[str, str]:
             raise SourceError(f"{where}: paper {paper_id!a:.60} has neither text nor markdown")
         if text is None:
             continue
-        if not is_text(text) or not is_text(paper_id):
+        if not is_utf8_text(text) or not is_utf8_text(paper_id):
             raise SourceError(f"{where}: the text of paper {paper_id!a:.60} is not valid text")
         if texts.get(paper_id, text) != text:
             raise SourceError(f"{where}: paper {paper_id!a:.60} occurs twice, with different texts")
@@ -201,7 +210,7 @@ def _read_json_lines(path: Path) -> Found:
             with suppress(SourceError):
                 return _read_json_rows(path)
         try:
-            numbered.append((number, read_object(line)))
+            numbered.append((number, parse_json_object(line)))
         except RefusedError as reason:
             numbered.append((number, str(reason)))
     return numbered
@@ -209,7 +218,7 @@ def _read_json_lines(path: Path) -> Found:
 
 def _read_json_rows(path: Path) -> Found:
     """Returns the elements of the JSON array in *path*, or the only object in it, or the objects on its lines."""
-    meter, data = Meter(path), b""
+    meter, data = FileReadMeter(path), b""
     try:
         with open_decompressed(path) as file:
             data = file.read()
@@ -226,7 +235,7 @@ def _read_json_rows(path: Path) -> Found:
     return [(number, row if isinstance(row, dict) else "not a JSON object") for number, row in enumerate(rows, start=1)]
 
 
-def _read_delimited_file(path: Path, kind: str, quoted: bool, imported: Imported) -> Table:
+def _read_delimited_file(path: Path, kind: str, quoted: bool, imported: ImportResult) -> Table:
     """Returns the table in the CSV or TSV file *path*.
 
     The encoding is UTF-16 or UTF-32 if the file begins with their byte order mark. Else it is UTF-8 if the file is
@@ -374,7 +383,7 @@ def _decode_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> 
 
     *mark*: the delimiter, which is used to count cells.
     """
-    meter = Meter(path)
+    meter = FileReadMeter(path)
     with open_decompressed(path) as file:
         text = io.TextIOWrapper(file, encoding=encoding, newline="")
         while line := text.readline(LONGEST_ROW + 1):
@@ -388,14 +397,14 @@ def _decode_lines(path: Path, encoding: str, mark: str = ",", skip: int = 0) -> 
 
 
 def read_parquet(path: Path) -> dict[str, Any]:
-    """Returns ``columns`` and ``rows`` (a `Found` list) of the Parquet file *path*; `read_isolated` calls this.
+    """Returns ``columns`` and ``rows`` (a `Found` list) of the Parquet file *path*, for `read_files_in_child_process`.
 
     pandas' metadata in the file is ignored. A named index becomes a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    meter, rows = Meter(path), []
+    meter, rows = FileReadMeter(path), []
     try:
         with pq.ParquetFile(path) as file:
             columns = [name for name in file.schema_arrow.names if not _PANDAS_INDEX_COLUMN.fullmatch(name)]
@@ -417,11 +426,12 @@ def read_parquet(path: Path) -> dict[str, Any]:
 def read_xlsx(path: Path) -> dict[str, Any]:
     """Returns ``columns`` and ``rows`` (a `Found` list) of the only non-empty sheet of the workbook *path*.
 
-    `read_isolated` calls this. Raises `SourceError` for rows in several sheets, merged cells, formulas and errors.
+    `read_files_in_child_process` calls this. Raises `SourceError` for rows in several sheets, merged cells, formulas
+    and errors.
     """
     import openpyxl
 
-    meter = Meter(path)
+    meter = FileReadMeter(path)
     try:
         open_zip_archive(path, meter).close()
         book = openpyxl.load_workbook(incoming.open_regular_file(path), keep_links=False)

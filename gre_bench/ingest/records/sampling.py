@@ -21,7 +21,7 @@ from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
 from gre_bench.core.terminal import counted
 from gre_bench.core.training_registers import PaperTexts, Register, load_named_registers
-from gre_bench.ingest.records.cells import Imported
+from gre_bench.ingest.records.cells import ImportResult
 from gre_bench.ingest.records.notes import unwrap_value
 from gre_bench.ingest.records.row_files import read_ids, read_rows
 
@@ -29,7 +29,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class ReviewRole:
     """The role of a human review of a sampled paper. *position*: the paper's index in the sample.
 
     *place*: 0 for the human candidate; references count from 1. If every human review is to be a reference, the review
@@ -44,7 +44,7 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class SamplingResult:
     """The roles of the human reviews of all sampled papers.
 
     - *known*: the number of papers considered.
@@ -54,7 +54,7 @@ class Draw:
     - *not_human*: how many reviews ``edition.not_human`` left out.
     """
 
-    roles: tuple[Role, ...]
+    roles: tuple[ReviewRole, ...]
     known: int
     eligible: int
     short: tuple[str, ...] = ()
@@ -70,7 +70,9 @@ class Draw:
         return notes + ([out] if self.not_human else [])
 
 
-def draw_papers_and_roles(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
+def draw_papers_and_roles(
+    papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings
+) -> SamplingResult:
     """Samples from *papers*, or from the user's list of them, and assigns roles to their human *reviews*.
 
     If every paper states its row in the source, the sample is in the order of the rows; otherwise, it is in the seeded
@@ -107,12 +109,12 @@ def draw_papers_and_roles(papers: Sequence[Paper], reviews: Iterable[Review], se
     if all(paper.source_row is not None for paper in sampled):
         sampled.sort(key=lambda paper: (paper.source_row, paper.paper_id))
     roles = [
-        Role(paper.paper_id, position, "reference" if index else "candidate", index, review_id)
+        ReviewRole(paper.paper_id, position, "reference" if index else "candidate", index, review_id)
         for position, paper in enumerate(sampled)
         for index, review_id in enumerate(chosen[paper.paper_id])
     ]
     short = tuple(name for name in only or () if not chosen[name])
-    return Draw(tuple(roles), len(papers), len(eligible), short, len(trained_on), len(apart))
+    return SamplingResult(tuple(roles), len(papers), len(eligible), short, len(trained_on), len(apart))
 
 
 def _describe_needed_reviews(settings: EditionSettings, reviewed: int) -> str:
@@ -122,9 +124,9 @@ def _describe_needed_reviews(settings: EditionSettings, reviewed: int) -> str:
     """
     if settings.roles == "slots":
         return f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
-    if settings.fewest_reviews == 1:
+    if settings.effective_min_reviews == 1:
         return "a human review, as its reference"
-    needs = f"at least {settings.fewest_reviews} human reviews: its references and the human candidate"
+    needs = f"at least {settings.effective_min_reviews} human reviews: its references and the human candidate"
     more = " (edition.references=all with edition.min_reviews=1 also takes papers with one, its reference)"
     return needs + (more if reviewed > 1 else "")
 
@@ -161,7 +163,7 @@ def _choose_reviews_for_roles(reviews: list[Review], settings: EditionSettings) 
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)
         return [by_slot[slot] for slot in wanted] if all(slot in by_slot for slot in wanted) else []
-    if len(reviews) < settings.fewest_reviews:
+    if len(reviews) < settings.effective_min_reviews:
         return []
     ids = sorted(review.review_id for review in reviews)
     Random(f"{settings.seed}:{reviews[0].paper_id}").shuffle(ids)
@@ -179,7 +181,7 @@ def build_evaluation_set_register(path: Path) -> Register:
     in any format that `read_rows` accepts. Each row names its paper in the field ``forum``, ``paper_id`` or ``id``.
     Raises `SourceError` for an unreadable row.
     """
-    imported = Imported()
+    imported = ImportResult()
     rows, _ = read_rows(path, imported)
     if imported.refusals:
         first = imported.refusals[0]

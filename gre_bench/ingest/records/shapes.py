@@ -19,7 +19,7 @@ from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import (
     NOT_IN_A_NAME,
     CellsByHeader,
-    Imported,
+    ImportResult,
     RefusedError,
     Row,
     Rows,
@@ -52,7 +52,7 @@ benchmark's authors merge them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ReviewToolFormat:
     """The form of the records that one review tool writes.
 
     - *seen*: the version of the tool from which this form was taken.
@@ -68,7 +68,9 @@ class Shape:
     points: bool = False
 
 
-def adapt_records(file: str, records: Rows, wanted: str, imported: Imported) -> tuple[Rows, Shape | None]:
+def adapt_tool_records_to_rows(
+    file: str, records: Rows, wanted: str, imported: ImportResult
+) -> tuple[Rows, ReviewToolFormat | None]:
     """Converts the *records* of the file *file* into rows; returns the rows and the records' shape.
 
     If the records fit no shape, returns them unchanged, and None. *wanted*: ``review`` or ``point``. If reviews are
@@ -76,7 +78,7 @@ def adapt_records(file: str, records: Rows, wanted: str, imported: Imported) -> 
     `SourceError` for records of two shapes.
     """
     shapes = [shape for shape in SHAPES if wanted == "review" or shape.points]
-    first: tuple[int, list[Shape]] | None = None
+    first: tuple[int, list[ReviewToolFormat]] | None = None
     for number, record in records:
         fitting = [shape for shape in shapes if shape.fits(record)]
         if len(fitting) > 1:
@@ -327,26 +329,26 @@ def _adapt_lm_eval_sample(record: Row) -> Iterator[Row]:
 
 
 SHAPES = (
-    Shape(
+    ReviewToolFormat(
         "AI-Scientist's reviews", "SakanaAI/AI-Scientist at 9419a3d",
         lambda record: {"Summary", "Strengths", "Weaknesses", "Questions", "Decision"} <= record.keys(),
         lambda record: [_join_review_parts(record)],
     ),
-    Shape(
+    ReviewToolFormat(
         "OpenAIReview's results", "ChicagoHAI/OpenAIReview at 30e54d1",
         lambda record: "slug" in record and isinstance(record.get("methods"), dict), _adapt_openaireview, points=True,
     ),
-    Shape(
+    ReviewToolFormat(
         "cmu-paper-reviewer's items", "prometheus-eval/cmu-paper-reviewer at 4e05df3",
         lambda record: "item_number" in record and bool({"claim", "claim_full"} & record.keys()),
         _adapt_cmu_item, points=True,
     ),
-    Shape(
+    ReviewToolFormat(
         "PeerReview Bench's annotations", "prometheus-eval/cmu-paper-reviewer at 1fb3d87",
         lambda record: {"paper_id", "reviewer_id", "reviewer_type", "review_content"} <= record.keys(),
         _adapt_peerreview_bench, points=True,
     ),
-    Shape(
+    ReviewToolFormat(
         "DeepReviewer's or CycleReviewer's outputs",
         "zhu-minjun/Researcher, the copy zhihang344/Researcher at edaf94e; hexuandeng/CoCoReviewBench at 4a43129",
         lambda record: (
@@ -354,13 +356,15 @@ SHAPES = (
         ),
         _adapt_deepreview,
     ),
-    Shape("OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_openreview_note, _adapt_openreview_note),
-    Shape(
+    ReviewToolFormat(
+        "OpenReview notes", "API v1 and v2 of openreview-py 2.9", _is_openreview_note, _adapt_openreview_note
+    ),
+    ReviewToolFormat(
         "a batch API's output", "OpenAI and Anthropic, as documented in 2026",
         _is_batch_api_output, _adapt_batch_api_output,
     ),
-    Shape("lm-eval's samples", "lm-evaluation-harness 0.4", _is_lm_eval_sample, _adapt_lm_eval_sample),
-    Shape(
+    ReviewToolFormat("lm-eval's samples", "lm-evaluation-harness 0.4", _is_lm_eval_sample, _adapt_lm_eval_sample),
+    ReviewToolFormat(
         "papers with their reviews", "dumps of OpenReview, and data sets of the Hub; no fixed schema",
         lambda record: bool(_find_nested_review_columns(record)) and _find_deepreviewer_output(record) is None,
         _adapt_nested_reviews,

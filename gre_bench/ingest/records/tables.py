@@ -30,12 +30,12 @@ from gre_bench.ingest.records.cells import (
     SECOND,
     SHOWN_ROWS,
     UNKNOWN,
-    Imported,
+    ImportResult,
     RefusedError,
     Row,
     Rows,
     is_name,
-    is_text,
+    is_utf8_text,
     read_integer,
     read_name,
     read_number,
@@ -46,10 +46,10 @@ from gre_bench.ingest.records.cells import (
 from gre_bench.ingest.records.columns import (
     AS_NAMED,
     USUAL,
-    ColumnNames,
+    ColumnOptions,
     PaperIdMatcher,
-    clean_id,
     header_letters,
+    make_valid_id,
     rename_to_fields,
     suggest_fields,
 )
@@ -58,7 +58,7 @@ from gre_bench.ingest.records.opening import open_rows
 Record = TypeVar("Record", Paper, Review)
 
 
-class PaperIndex:
+class PaperMerger:
     """Merges the papers of a file with *known*, the papers that are already stored.
 
     - `known`: all papers by id: the stored papers and those of the file.
@@ -86,7 +86,7 @@ class PaperIndex:
         return whole != old
 
 
-class MergeIndex:
+class ReviewMerger:
     """The records with which each row of a file is compared: the stored records and those of earlier rows.
 
     Such records are called known. A method raises `RefusedError` if its row contradicts a known record.
@@ -154,7 +154,7 @@ class MergeIndex:
             self.slots[paper_id] += 1
         return self.slots[paper_id]
 
-    def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
+    def put(self, imported: ImportResult, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
         """Adds the new records of a row to this index and to *imported*; returns whether anything was new.
 
         An unknown paper is added with only its id and *source_row*.
@@ -216,8 +216,8 @@ CANDIDATE_HEADERS = ("model", "model_name", "llm", "system")
 
 
 def read_table_rows(
-    path: Path, columns: Collection[str], keep: range | None, imported: Imported, epoch: int | None = None,
-    reading: ColumnNames = AS_NAMED, papers: PaperIdMatcher | None = None,
+    path: Path, columns: Collection[str], keep: range | None, imported: ImportResult, epoch: int | None = None,
+    reading: ColumnOptions = AS_NAMED, papers: PaperIdMatcher | None = None,
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
     """Yields (row number from 1, cells of the row) for the rows of *path*.
 
@@ -338,7 +338,7 @@ def _parse_number_cell(name: str, cell: Any) -> Any:
 
 
 def _suggest_column_options(
-    path: Path, table: Rows, imported: Imported, lacking: Iterable[str], columns: Collection[str],
+    path: Path, table: Rows, imported: ImportResult, lacking: Iterable[str], columns: Collection[str],
     papers: PaperIdMatcher | None,
 ) -> str:  # fmt: skip
     """Returns the end of a message: options that probably name the *lacking* columns; empty if no column is likely."""
@@ -352,20 +352,20 @@ UNNAMED = "unnamed"
 
 
 def read_new_papers(
-    path: Path, known: Mapping[str, Paper], rows: range | None = None, reading: ColumnNames = AS_NAMED
-) -> Imported:
+    path: Path, known: Mapping[str, Paper], rows: range | None = None, reading: ColumnOptions = AS_NAMED
+) -> ImportResult:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*: as *keep* in `read_table_rows`. If *reading* may guess, `clean_id` converts ids that are file names or
+    *rows*: as *keep* in `read_table_rows`. If *reading* may guess, `make_valid_id` converts ids that are file names or
     contain invalid characters.
     """
-    imported, papers = Imported(), PaperIndex(known)
+    imported, papers = ImportResult(), PaperMerger(known)
     spelt: dict[str, str] = {}
     for number, row in read_table_rows(path, PAPER_COLUMNS, rows, imported, reading=reading):
         try:
             if reading.guess and isinstance(row.get("paper_id"), str):
                 written = row["paper_id"]
-                row["paper_id"] = clean_id(written)
+                row["paper_id"] = make_valid_id(written)
                 other = spelt.setdefault(row["paper_id"], written)
                 if other != written and any(map(NOT_IN_A_NAME.search, (other, written))):
                     raise RefusedError(f"{written} and {other} both become {row['paper_id']}; rename one of them")
@@ -385,11 +385,11 @@ def read_new_papers(
 def read_new_reviews(
     path: Path, known: Mapping[str, Review], known_judgments: Mapping[tuple[str, str], str], papers: Iterable[str], *,
     by: str | None = None, only: bool = False, writer: str | None = None, rows: range | None = None,
-    make_papers: bool = False, epoch: int | None = None, reading: ColumnNames = AS_NAMED,
-) -> Imported:  # fmt: skip
+    make_papers: bool = False, epoch: int | None = None, reading: ColumnOptions = AS_NAMED,
+) -> ImportResult:  # fmt: skip
     """Returns the new reviews and judgments in *path*: a file, a folder of texts, or inspect_ai logs.
 
-    - *known*, *known_judgments*, *papers*: as in `MergeIndex`.
+    - *known*, *known_judgments*, *papers*: as in `ReviewMerger`.
     - *make_papers*: whether to add unknown papers; otherwise their reviews are refused.
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so it
       cannot add a human review by accident. *only*: whether to import only the reviews by *by*.
@@ -402,8 +402,8 @@ def read_new_reviews(
     the same paper. An unknown id may refer to a known paper (`PaperIdMatcher`); a note says how many do. Raises
     `SourceError` if the file has no usable form, or if nothing names a candidate.
     """
-    imported = Imported()
-    merge_index = MergeIndex(known, known_judgments, papers)
+    imported = ImportResult()
+    merge_index = ReviewMerger(known, known_judgments, papers)
     if by is not None and not is_name(by):
         raise SourceError(
             f"a candidate cannot be called {shorten_cell(by)}: letters, digits and . _ : / @ + -, at most 200{NO_PATH}"
@@ -411,7 +411,7 @@ def read_new_reviews(
     ids = PaperIdMatcher(merge_index.papers)
     table = list(read_table_rows(path, REVIEW_COLUMNS, rows, imported, epoch, reading, ids))
     if by == HUMAN:
-        _check_all_human(path, table, imported.ignored_columns)
+        _check_all_reviews_are_human(path, table, imported.ignored_columns)
     for _, row in table:
         if str(row.get("candidate")).strip().lower() == HUMAN:
             row["candidate"] = HUMAN
@@ -425,7 +425,7 @@ def read_new_reviews(
     for number, row in kept:
         try:
             if reading.guess:
-                _guess_review_id(row, by, id_prefixed, merge_index)
+                _fill_in_review_id(row, by, id_prefixed, merge_index)
             review, judgments = _read_review(row, by, writer, merge_index.reviews, imported)
             review = merge_index.complete_review(review, named=by is not None or has_value(row, "candidate"))
             merge_index.check(review, make_papers)
@@ -446,13 +446,13 @@ def read_new_reviews(
             "candidate for all of them: --as NAME, or --human for human reviews"
         )
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
-    imported.note_thinking()
+    imported.add_removed_thinking_note()
     imported.notes += [f"{counted(repeated, 'row')} repeat another row; each review counts once"] if repeated else []
     imported.notes += _describe_copies_of_human_texts(merge_index)
     return imported
 
 
-def _guess_review_id(row: Row, by: str | None, id_prefixed: bool, merge_index: MergeIndex) -> None:
+def _fill_in_review_id(row: Row, by: str | None, id_prefixed: bool, merge_index: ReviewMerger) -> None:
     """Puts the paper's id in front of the review id of *row* if *id_prefixed* is true.
 
     If *row* is a human review without id and slot, gives it the next slot of its paper. If its text is that of a known
@@ -470,7 +470,7 @@ def _guess_review_id(row: Row, by: str | None, id_prefixed: bool, merge_index: M
             row["slot"] = merge_index.next_slot(paper_id)
 
 
-def _describe_copies_of_human_texts(merge_index: MergeIndex) -> list[str]:
+def _describe_copies_of_human_texts(merge_index: ReviewMerger) -> list[str]:
     """Returns a note on the new reviews that copy the text of a human review of the same paper; [] if none do."""
     papers = [review.paper_id for review in merge_index.new_reviews.values() if merge_index.has_human_text(review)]
     if not papers:
@@ -488,7 +488,7 @@ def _do_ids_repeat_between_papers(table: Rows) -> bool:
     return any(papers.setdefault(review_id, paper) != paper for review_id, paper in ids)
 
 
-def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
+def _check_all_reviews_are_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
     """Raises `SourceError` if one of *columns*, which are not imported, says that only some reviews are human."""
     for name in columns:
         kinds = Counter(str(row[name]) for _, row in table if isinstance(row.get(name), str))
@@ -502,7 +502,7 @@ def _check_all_human(path: Path, table: Rows, columns: Iterable[str]) -> None:
 
 
 def _read_review(
-    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review], imported: Imported
+    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review], imported: ImportResult
 ) -> tuple[Review, Judgments | None]:
     paper_id = read_name(row, "paper_id")
     candidate = read_name(row, "candidate") if has_value(row, "candidate") else by
@@ -546,7 +546,7 @@ No other text is allowed.
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LabelledPoint:
     """A remark of a review, with its labels.
 
     - *review_id*: the review's id; None if the edition does not have the review. The points by *candidate* on the
@@ -581,9 +581,9 @@ def parse_ordered_labels(stated: Sequence[str]) -> dict[str, dict[str, float]]:
 
 
 def read_new_points(
-    path: Path, known: Mapping[str, Point], reviews: Mapping[str, Review], papers: Collection[str],
-    orders: Mapping[str, Mapping[str, float]], reading: ColumnNames = AS_NAMED,
-) -> tuple[list[Point], Imported]:  # fmt: skip
+    path: Path, known: Mapping[str, LabelledPoint], reviews: Mapping[str, Review], papers: Collection[str],
+    orders: Mapping[str, Mapping[str, float]], reading: ColumnOptions = AS_NAMED,
+) -> tuple[list[LabelledPoint], ImportResult]:  # fmt: skip
     """Returns the points in *path* that are new or have new labels, and the outcome of all rows.
 
     *known*, *reviews*: the stored points and reviews by id. *orders*: as returned by `parse_ordered_labels`.
@@ -592,7 +592,7 @@ def read_new_points(
     least half of its values are numbers or one of the words true, false, yes and no. A label with any of these words
     may hold no numbers but 0 and 1.
     """
-    imported = Imported()
+    imported = ImportResult()
     rows = list(read_table_rows(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIdMatcher(papers)))
     columns = list(imported.ignored_columns)
     _check_label_columns(path, columns, orders)
@@ -630,7 +630,7 @@ def read_new_points(
         except RefusedError as reason:
             paper_id = row.get("paper_id")
             imported.refuse(number, f"point of paper {shorten_cell(paper_id)}", reason, reason.code, paper_id)
-    imported.note_thinking()
+    imported.add_removed_thinking_note()
     imported.notes += _describe_imported_points(labels, len(rows) - len(imported.refusals), blank, without_review)
     return [points[name] for name in points if name in changed], imported
 
@@ -641,7 +641,7 @@ def _check_label_columns(path: Path, columns: Sequence[str], orders: Iterable[st
     Raises `SourceError` if one of *columns* is not valid Unicode, and `SettingsError` if one of *orders* is not among
     *columns*.
     """
-    if strange := next((name for name in columns if not is_text(name)), None):
+    if strange := next((name for name in columns if not is_utf8_text(name)), None):
         raise SourceError(f"{path.name}: the name of the column {strange!a:.60} is not valid Unicode; rename it")
     if absent := [name for name in orders if name not in columns]:
         raise SettingsError(
@@ -677,8 +677,8 @@ def _read_point(
     by_candidate: Mapping[tuple[str, str], Review],
     papers: Collection[str],
     labels: Mapping[str, Mapping[str, float] | None],
-    imported: Imported,
-) -> Point:
+    imported: ImportResult,
+) -> LabelledPoint:
     """Returns the point in *row*; its place is 0 until the caller sets it.
 
     *labels*: label → {allowed value: its number}, or None if any number is allowed.
@@ -703,7 +703,7 @@ def _read_point(
     named = review.review_id if review else None
     key = "\0".join((paper_id, named or str(candidate), " ".join(text.split())))
     point_id = hashlib.sha256(key.encode()).hexdigest()[:16]
-    return Point(point_id, paper_id, named, review.candidate if review else str(candidate), text, 0, values)
+    return LabelledPoint(point_id, paper_id, named, review.candidate if review else str(candidate), text, 0, values)
 
 
 def _is_boolean_word(cell: Any) -> bool:

@@ -21,14 +21,14 @@ from gre_bench.core import strict
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 
 Names = tuple[str, ...]
 _SOME = Field(min_length=1)
 _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-class Venue(BaseModel, frozen=True, extra="forbid"):
+class VenueYear(BaseModel, frozen=True, extra="forbid"):
     """The form of a venue-year's notes: an entry of ``data/venues.toml``, which explains all fields.
 
     The end of a note's invitation, such as ``Official_Review``, names the note's kind (`notes.parse_note_kind`).
@@ -124,7 +124,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return next(named, None)
 
     @model_validator(mode="after")
-    def _check_consistency(self) -> Venue:
+    def _check_consistency(self) -> VenueYear:
         kinds = (self.submissions, self.withdrawn, self.desk_rejected, self.reviews, self.decisions, self.other_replies)
         scores = [name for name in (self.rating, self.confidence) if name]
         fields = [*(field for field, _ in self.text), *scores, *self.other_fields]
@@ -146,7 +146,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
         return self
 
     @model_validator(mode="after")
-    def _check_dependent_fields(self) -> Venue:
+    def _check_dependent_fields(self) -> VenueYear:
         if self.ai_text and not self.ai_reviewers:
             raise ValueError("ai_text is the text of reviews that ai_reviewers names; name their patterns there")
         if (self.status == "venueid") != bool(self.kept):
@@ -161,7 +161,7 @@ class Venue(BaseModel, frozen=True, extra="forbid"):
 
 
 def _read_venues_file(path: Path | None) -> tuple[Path, dict[str, Any]]:
-    path = path or resource("data", "venues.toml")
+    path = path or locate_resource("data", "venues.toml")
     try:
         return path, strict.read_toml(path)
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
@@ -169,16 +169,16 @@ def _read_venues_file(path: Path | None) -> tuple[Path, dict[str, Any]]:
 
 
 @cache
-def load_venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
+def load_venues(path: Path | None = None) -> dict[tuple[str, int], VenueYear]:
     """Returns {(venue, year): its entry} from the file *path* (None: ``data/venues.toml``); raises `SettingsError`."""
     file, tree = _read_venues_file(path)
     if not isinstance(entries := tree.get("venue"), list):
         raise SettingsError(f"venues file {file} has no [[venue]] entry")
-    known: dict[tuple[str, int], Venue] = {}
+    known: dict[tuple[str, int], VenueYear] = {}
     for number, entry in enumerate(entries, start=1):
         where = f"{file.name}, entry {number}"
         try:
-            venue = Venue.model_validate(entry)
+            venue = VenueYear.model_validate(entry)
         except ValidationError as error:
             about = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
             raise SettingsError(f"{where}{about}: {'; '.join(strict.format_validation_faults(error))}") from None
@@ -188,7 +188,7 @@ def load_venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     return known
 
 
-def find_venue_entry(venue: str, year: int, path: Path | None = None) -> Venue:
+def find_venue_entry(venue: str, year: int, path: Path | None = None) -> VenueYear:
     """Returns the entry of *venue* and *year* in the file *path* (see `load_venues`); raises `SettingsError`.
 
     For a year after the venue's newest entry, returns a copy of that entry, unverified and without dates.
@@ -207,7 +207,7 @@ def find_venue_entry(venue: str, year: int, path: Path | None = None) -> Venue:
     return newest.model_copy(update={"year": year, "group": group, "evidence": "documented", "note": note, **days})
 
 
-def check_verified(venue: Venue, unverified: bool | str) -> None:
+def check_verified(venue: VenueYear, unverified: bool | str) -> None:
     """Raises `SettingsError` if the form of *venue* is unverified and the user's setting *unverified* is off."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
@@ -217,7 +217,7 @@ def _convert_day_to_epoch_ms(day: date | None) -> int | None:
     return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
-class Calendar(BaseModel, frozen=True, extra="forbid"):
+class ReviewReleaseCalendar(BaseModel, frozen=True, extra="forbid"):
     """The rule that gives, for each year of *venue*, the day from which anybody can read the reviews.
 
     ``data/venues.toml`` states the rule. *reviews_public*: month and day. *years_before*: how many years before the
@@ -232,11 +232,11 @@ class Calendar(BaseModel, frozen=True, extra="forbid"):
 
 
 @cache
-def load_calendars() -> dict[str, Calendar]:
+def load_calendars() -> dict[str, ReviewReleaseCalendar]:
     """Returns {venue: its calendar} from ``data/venues.toml``; raises `SettingsError`."""
     file, tree = _read_venues_file(None)
     try:
-        by_venue = [Calendar.model_validate(entry) for entry in tree.get("calendar", [])]
+        by_venue = [ReviewReleaseCalendar.model_validate(entry) for entry in tree.get("calendar", [])]
     except ValidationError as error:
         raise SettingsError(f"{file.name}, a [[calendar]]: {strict.format_validation_faults(error)[0]}") from None
     if len({entry.venue for entry in by_venue}) < len(by_venue):

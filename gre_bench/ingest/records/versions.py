@@ -34,7 +34,7 @@ For the other reasons, the latest version counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class NoteVersion:
     """A version of a note: its invitation, and the *content* of the note from *written_at* (epoch ms) on."""
 
     version_id: str
@@ -44,7 +44,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenVersion:
+class ChosenReviewVersion:
     """The version of a review that counts. *version_id*: its id; None if it is the current note.
 
     *written_at*: epoch ms; None if not stated. *versions*: how many versions there are. *rule*: why this one counts.
@@ -56,9 +56,9 @@ class ChosenVersion:
     rule: Rule
 
 
-def list_versions(history: Sequence[Note]) -> list[Version]:
+def list_versions(history: Sequence[Note]) -> list[NoteVersion]:
     """Returns the versions in *history* that change content and are not deleted, oldest first."""
-    versions: list[Version] = []
+    versions: list[NoteVersion] = []
     content: dict[str, Any] = {}
     for note in sorted((note for note in history if note.get("ddate") is None), key=_find_writing_date):
         edit = isinstance(note.get("note"), Mapping)
@@ -67,7 +67,7 @@ def list_versions(history: Sequence[Note]) -> list[Version]:
         before, content = content, apply_edit(content, changes) if edit else {**content, **changes}
         if content != before:
             invitation = str(note.get("invitation") or "")
-            versions.append(Version(str(note.get("id")), _find_writing_date(note), content, invitation))
+            versions.append(NoteVersion(str(note.get("id")), _find_writing_date(note), content, invitation))
     return versions
 
 
@@ -102,7 +102,7 @@ def find_last_change_ms(note: Note) -> int | None:
     return last if last is not None and (made is None or last > made) else None
 
 
-def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> ChosenVersion:
+def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> ChosenReviewVersion:
     """Returns the version of the review *note* that counts.
 
     - *history*: its edits or references; None if they were not requested, empty if OpenReview does not show them.
@@ -110,20 +110,22 @@ def choose_version(note: Note, history: Sequence[Note] | None, rebuttal_ms: int 
     """
     now = find_last_change_ms(note) or _find_first_date(note, "tcdate", "cdate")
     if not needs_history(note, rebuttal_ms):
-        return ChosenVersion(None, now, len(list_versions(history or ())) or 1, "unedited")
+        return ChosenReviewVersion(None, now, len(list_versions(history or ())) or 1, "unedited")
     if history is None:
-        return ChosenVersion(None, now, 1, "not_asked")
+        return ChosenReviewVersion(None, now, 1, "not_asked")
     versions = list_versions(history)
     if not versions:
-        return ChosenVersion(None, now, 1, "not_public")
+        return ChosenReviewVersion(None, now, 1, "not_public")
     if rebuttal_ms is None:
-        return ChosenVersion(None, now, len(versions), "no_date" if len(versions) > 1 else "unedited")
+        return ChosenReviewVersion(None, now, len(versions), "no_date" if len(versions) > 1 else "unedited")
     before = [version for version in versions if version.written_at < rebuttal_ms]
     chosen = before[-1] if before else versions[0]
     if before and unwrap_fields({"content": chosen.content}) == unwrap_fields(note):
         # What changed after the rebuttal opened was not the text, but the readers or a signature.
-        return ChosenVersion(None, chosen.written_at, len(versions), "unedited")
-    return ChosenVersion(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
+        return ChosenReviewVersion(None, chosen.written_at, len(versions), "unedited")
+    return ChosenReviewVersion(
+        chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late"
+    )
 
 
 def _find_writing_date(note: Note) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gre_bench.core.errors import SpanError
-from gre_bench.core.pretrained import name_of_model
+from gre_bench.core.pretrained import get_model_name_for_signature
 from gre_bench.core.records import Chat, LMIdentity, Prediction
-from gre_bench.lm.protocol import ChatBackend, Logprobs
+from gre_bench.lm.protocol import ChatLMBase, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import (
     Attention,
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from gre_bench.lm.engine.engines import Engine, EngineName
 
 
-class TransformersLM(ChatBackend):
+class TransformersLM(ChatLMBase):
     """An evaluation LM that runs on this machine; open one with `open`."""
 
     def __init__(self, weights: Weights, template: ChatTemplate, engine: Engine):
         identity = LMIdentity(
-            name=name_of_model(weights.folder),
+            name=get_model_name_for_signature(weights.folder),
             digest=weights.digest,
             # In half precision, the shape of a forward pass changes the numbers, so the plan goes into the signature.
             engine_version=engine.version if weights.dtype == "float32" else f"{engine.version}, {engine.plan}",

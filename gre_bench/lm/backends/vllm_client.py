@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
-from gre_bench.core.urls import base_url
+from gre_bench.core.urls import normalise_base_url
 from gre_bench.http.lm_requests import BodyCollector, RetryPolicy, is_transient_status, mask_secrets, parse_retry_after
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Refusal:
     message: str
 
 
-class Client:
+class VLLMClient:
     """A client of one vLLM server, with at most *parallel* requests in flight.
 
     - *key*: the server's API key, which is sent in headers and never appears in a message.
@@ -50,7 +50,7 @@ class Client:
 
     def __init__(self, endpoint: str, key: str | None, parallel: int, retry_policy: RetryPolicy | None = None):
         try:
-            self.endpoint = base_url(endpoint).removesuffix("/v1").rstrip("/")
+            self.endpoint = normalise_base_url(endpoint).removesuffix("/v1").rstrip("/")
         except ValueError as error:
             raise SettingsError(f"evaluation_lm.endpoint: {error}; write it as http://127.0.0.1:8000") from None
         self.parallel = parallel
@@ -118,7 +118,7 @@ class Client:
 class SharedConnections:
     """What all requests of one `Client.run` share: HTTP connections, and how many requests in a row got no answer."""
 
-    def __init__(self, http: AsyncClient, client: Client):
+    def __init__(self, http: AsyncClient, client: VLLMClient):
         self._http, self._client = http, client
         # If the server was down, each request is sent only once, instead of with all retries.
         self._retry_policy = replace(client.retry_policy, attempts=1) if client.down else client.retry_policy

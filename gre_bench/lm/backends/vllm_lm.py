@@ -33,10 +33,10 @@ from typing import Any
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, digest
-from gre_bench.lm.backends.vllm_client import Client, Refusal, RetryPolicy, SharedConnections
-from gre_bench.lm.protocol import ChatBackend, Logprobs
+from gre_bench.lm.backends.vllm_client import Refusal, RetryPolicy, SharedConnections, VLLMClient
+from gre_bench.lm.protocol import ChatLMBase, Logprobs
 from gre_bench.lm.span import ChatTemplate, Conversation
-from gre_bench.lm.weights import DType, check_options, convert_errors_to_lm_error, folder_digest, read_tokenizer
+from gre_bench.lm.weights import DType, check_option_values, convert_errors_to_lm_error, folder_digest, read_tokenizer
 
 ALL_TOKENS, SPAN_ONLY = "/v1/completions", "/inference/v1/generate"
 
@@ -68,14 +68,14 @@ _GREEDY = {"max_tokens": 1, "temperature": 0.0}
 _LENGTH = ("context length", "max_model_len", "maximum model length", "too long", "max_tokens must be at least 1, got")
 
 
-class VLLM(ChatBackend):
+class VLLM(ChatLMBase):
     """An evaluation LM that a vLLM server runs; open one with `open`.
 
     The identity does not state the kind of request, because a server may stop accepting one kind during a run. The
     log-probabilities of both kinds agree within `LARGEST_GAP`. Repeated requests of one kind can differ by as much.
     """
 
-    def __init__(self, client: Client, model: str, template: ChatTemplate, identity: LMIdentity, limit: int | None):
+    def __init__(self, client: VLLMClient, model: str, template: ChatTemplate, identity: LMIdentity, limit: int | None):
         super().__init__(template, identity, limit)
         self._client = client
         self._model = model
@@ -108,7 +108,7 @@ class VLLM(ChatBackend):
         the checks.
         """
         folder = Path(folder)
-        check_options(f"vLLM server {endpoint}", (dtype, DType))
+        check_option_values(f"vLLM server {endpoint}", (dtype, DType))
         if not folder.is_dir():
             problem = "there is no such folder; give one with the served model's tokenizer"
             raise LMError(f"evaluation LM {folder}: {problem}")
@@ -124,7 +124,7 @@ class VLLM(ChatBackend):
         key = os.environ.get(key_env, "").strip() if key_env is not None else None
         if key is not None and (not key or not key.isascii() or not key.isprintable() or " " in key):
             raise LMError(f"the vLLM server's key is missing or malformed: set the environment variable {key_env}")
-        client = Client(endpoint, key, parallel, retry_policy)
+        client = VLLMClient(endpoint, key, parallel, retry_policy)
         paths = ["/v1/models", "/version"]
         models, version = client.run(lambda connections, path: connections.get(path), paths)
         name, context = _find_served_model(models, model, client.endpoint)

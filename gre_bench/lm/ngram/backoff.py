@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from gre_bench.lm.ngram.segmentation import look_up
+from gre_bench.lm.ngram.segmentation import look_up_values_or_zero
 
 UNKNOWN, END_ID, NEWLINE_ID = range(3)
 """The ids of the unknown word, the end of the text and the newline. Two newlines are the context of the first word."""
@@ -33,7 +33,7 @@ _DISCOUNTS = (0.75, 0.8, 0.85)
 _PAIR = 1 << 32
 
 
-class _Table:
+class _NgramTable:
     """The n-grams of one order (bigrams or trigrams) over a vocabulary of *size* words.
 
     The context of a bigram is the id of its first word; the context of a trigram that begins with a and b is ``a * size
@@ -57,7 +57,7 @@ class _Table:
         return np.where(self.contexts[index] == context, index, -1)
 
     def collect_ngrams_of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Returns the n-grams of the contexts with the indices *rows*, as four arrays (see ``kept`` of `Contexts`)."""
+        """Returns the n-grams of the contexts with the indices *rows*, as the four arrays of `NgramContexts.kept`."""
         known = np.flatnonzero(rows >= 0)
         distinct, row_of = np.unique(rows[known], return_inverse=True)
         lengths = np.append(self.starts, len(self.keys))[distinct + 1] - self.starts[distinct]
@@ -69,10 +69,10 @@ class _Table:
         return np.append(self.rest, 1.0)[rows]  # after an unseen context (-1), only the lower order counts
 
 
-class Contexts:
+class NgramContexts:
     """The two contexts at each position of a text with the word ids *ids*: the preceding word, and the preceding two.
 
-    - `keys`: the bigram and the trigram context at each position (see `_Table`), as integers.
+    - `keys`: the bigram and the trigram context at each position (see `_NgramTable`), as integers.
     - `rows`: the index of each context in ``contexts`` of its table; -1 if the table lacks it.
     - `kept`: for each table, four arrays. They list the n-grams of every distinct context of the text in the table:
 
@@ -82,7 +82,7 @@ class Contexts:
       4. for each position in array 1, the index of its context in array 3.
     """
 
-    def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
+    def __init__(self, ids: np.ndarray, tables: list[_NgramTable], size: int):
         before = np.concatenate(([NEWLINE_ID], ids[:-1]))
         earlier = np.concatenate(([NEWLINE_ID], before[:-1]))
         self.keys = (before, earlier * size + before)
@@ -90,27 +90,30 @@ class Contexts:
         self.kept = tuple(table.collect_ngrams_of_rows(rows) for table, rows in zip(tables, self.rows, strict=True))
 
 
-class Backoff:
+class BackoffTrigramModel:
     """A trigram model of `size` words, made from the arrays of `count_backoff_ngrams`."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         unigram = arrays["unigram"].astype(np.float64)
         self.size = len(unigram)
         self.unigram = unigram / unigram.sum()
-        self.tables = [_Table(arrays[f"keys_{order}"], arrays[f"kept_{order}"], self.size) for order in (2, 3)]
+        self.tables = [_NgramTable(arrays[f"keys_{order}"], arrays[f"kept_{order}"], self.size) for order in (2, 3)]
         self.shorter = self.tables[0].find_rows(self.tables[1].contexts % self.size)
 
-    def build_contexts(self, ids: np.ndarray) -> Contexts:
-        return Contexts(ids, self.tables, self.size)
+    def build_contexts(self, ids: np.ndarray) -> NgramContexts:
+        return NgramContexts(ids, self.tables, self.size)
 
-    def compute_word_probabilities(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
+    def compute_word_probabilities(self, words: np.ndarray, contexts: NgramContexts) -> np.ndarray:
         """Returns P(word | the two preceding words), float64, for each of the word ids *words*, given its context."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
-            chance = look_up(table.keys, table.kept, key * self.size + words) + table.get_backoff_weights(rows) * chance
+            chance = (
+                look_up_values_or_zero(table.keys, table.kept, key * self.size + words)
+                + table.get_backoff_weights(rows) * chance
+            )
         return chance
 
-    def compute_normalisers(self, factors: np.ndarray, contexts: Contexts) -> np.ndarray:
+    def compute_normalisers(self, factors: np.ndarray, contexts: NgramContexts) -> np.ndarray:
         """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position.
 
         The context is the longest one at that position that the model has seen.
@@ -122,7 +125,7 @@ class Backoff:
                 norm[known] = sums + table.rest[rows[known]] * norm[known]
         return norm
 
-    def compute_expected_counts(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
+    def compute_expected_counts(self, contexts: NgramContexts, weights: np.ndarray) -> np.ndarray:
         """Returns Σ_i ``weights[i]`` · P(w | context at position i of a text) for every word w, shape (`size`,)."""
         second, third = contexts.rows
         three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
@@ -140,7 +143,7 @@ class Backoff:
 
 
 def count_backoff_ngrams(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Counts n-grams in *texts* (word ids below *size*); returns the arrays of a `Backoff`.
+    """Counts n-grams in *texts* (word ids below *size*); returns the arrays of a `BackoffTrigramModel`.
 
     N-grams that occur fewer than *fewest* times are left out.
     """
@@ -208,7 +211,9 @@ class CopyModel:
 
     def compute_copy_probability(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is copied from a random position, chosen by weight."""
-        return _divide_or_nan(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
+        return _divide_or_nan(
+            look_up_values_or_zero(self._words, self._weights, reply), np.full(len(reply), self._weights.sum())
+        )
 
     def compute_continuation_probability(self, reply: np.ndarray) -> np.ndarray:
         """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
@@ -216,8 +221,8 @@ class CopyModel:
         The continuations are the words that follow that previous word in the known text; all are equally likely.
         """
         before = _find_preceding_words(reply, self._first)
-        count = look_up(self._befores, self._before_counts, before)
-        return _divide_or_nan(look_up(self._pairs, self._pair_counts, before * _PAIR + reply), count)
+        count = look_up_values_or_zero(self._befores, self._before_counts, before)
+        return _divide_or_nan(look_up_values_or_zero(self._pairs, self._pair_counts, before * _PAIR + reply), count)
 
 
 def _find_preceding_words(words: np.ndarray, first: int) -> np.ndarray:

@@ -39,17 +39,17 @@ from gre_bench.core.strict import load_json
 from gre_bench.lm.ngram.backoff import (
     NEWLINE_ID,
     UNKNOWN,
-    Backoff,
-    Contexts,
+    BackoffTrigramModel,
     CopyModel,
+    NgramContexts,
     compute_probability_of_continuations,
     compute_probability_of_copies_within_reply,
 )
 from gre_bench.lm.ngram.segmentation import (
-    Alphabet,
+    CharacterKindCounts,
     GapAndCapitalModel,
     SpellingModel,
-    alphabet_of_python,
+    count_unicode_characters_by_kind,
     is_word,
     split_into_tokens,
 )
@@ -88,7 +88,7 @@ class TokenizedText:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyParts:
+class ReplyProbabilityParts:
     """The parts of a reply's probability that do not depend on a known text: a value for each token and for the end.
 
     - *form*: the log-probability of gap and capitals, in nats.
@@ -99,7 +99,7 @@ class ReplyParts:
     """
 
     text: TokenizedText
-    contexts: Contexts
+    contexts: NgramContexts
     form: np.ndarray
     spelling: np.ndarray
     trigram: np.ndarray
@@ -133,7 +133,7 @@ class CacheNgram:
         config: Mapping[str, Any],
         vocabulary: list[str],
         arrays: Mapping[str, np.ndarray],
-        alphabet: Alphabet,
+        alphabet: CharacterKindCounts,
         digest: str = "unsaved",
         name: str = "cache-ngram",
     ):
@@ -141,7 +141,10 @@ class CacheNgram:
         self.arrays, self.alphabet = dict(arrays), alphabet
         self.identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
         self._ids = {word: number for number, word in enumerate(vocabulary)}
-        self.backoff, self.known_text = Backoff(arrays), WordFactorModel(vocabulary, arrays, config["papers"])
+        self.backoff, self.known_text = (
+            BackoffTrigramModel(arrays),
+            WordFactorModel(vocabulary, arrays, config["papers"]),
+        )
         self._form, self._speller = (
             GapAndCapitalModel(arrays, alphabet),
             SpellingModel(config["characters"], arrays, alphabet),
@@ -172,9 +175,9 @@ class CacheNgram:
             for file in (VOCABULARY, WEIGHTS):
                 if hashlib.sha256(files[file]).hexdigest() != config["sha256"][file]:
                     raise ValueError(f"{file} is not the file that was saved")
-            alphabet = Alphabet(**config["alphabet"])
+            alphabet = CharacterKindCounts(**config["alphabet"])
             if alphabet.unicode != unicodedata.unidata_version:
-                alphabet = alphabet_of_python()
+                alphabet = count_unicode_characters_by_kind()
             digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in files.values())).hexdigest()
             vocabulary, arrays = load_json(files[VOCABULARY]), load_arrays(files[WEIGHTS])
             way_out = "train it again"
@@ -195,7 +198,7 @@ class CacheNgram:
         surrogate gives a `SpanError` with the code ``bad_text``. All other texts can be scored.
         """
         self._numbers.clear()
-        replies: dict[str, ReplyParts] = {}
+        replies: dict[str, ReplyProbabilityParts] = {}
         known: dict[str, KnownTextEffect | None] = {}
         answers: list[SpanLogprob | SpanError] = []
         for prediction in predictions:
@@ -208,7 +211,7 @@ class CacheNgram:
                 answers.append(SpanError("bad_text", "the text holds a lone surrogate, which is not valid Unicode"))
         return answers
 
-    def token_logprobs(self, reply: ReplyParts, known: KnownTextEffect | None) -> np.ndarray:
+    def token_logprobs(self, reply: ReplyProbabilityParts, known: KnownTextEffect | None) -> np.ndarray:
         """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end."""
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:
@@ -217,7 +220,7 @@ class CacheNgram:
         with np.errstate(divide="ignore"):
             return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
 
-    def compute_reply_parts(self, text: str) -> ReplyParts:
+    def compute_reply_parts(self, text: str) -> ReplyProbabilityParts:
         """Reads the reply *text* and returns the parts of its probability that do not depend on a known text."""
         spelled = split_into_tokens(text)
         reading = self._number_words(spelled.words)
@@ -229,7 +232,7 @@ class CacheNgram:
         terms, escapes = self.marginal_terms(reading, trigram, unknown)
         marginal, marginal_unknown = self.marginal_weights @ terms, self.marginal_weights @ escapes
         form = self._form.logprobs(spelled)
-        return ReplyParts(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
+        return ReplyProbabilityParts(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
     def compute_known_text_effect(self, text: str) -> KnownTextEffect | None:
         """Returns the effect of the known *text* on replies; None if the text has no word to copy.
@@ -252,7 +255,7 @@ class CacheNgram:
         """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
         Returns two arrays of shape (terms, tokens): P(the token's word) and P(unknown word) by each term. *trigram*,
-        *unknown*: as in `ReplyParts`.
+        *unknown*: as in `ReplyProbabilityParts`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = (
@@ -261,7 +264,7 @@ class CacheNgram:
         )
         return _stack_with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
-    def conditional_terms(self, reply: ReplyParts, known: KnownTextEffect) -> tuple[np.ndarray, np.ndarray]:
+    def conditional_terms(self, reply: ReplyProbabilityParts, known: KnownTextEffect) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of P(token | so far, known), without the weights λ, as `marginal_terms` does."""
         factors, norms = known.factors, self.backoff.compute_normalisers(known.factors, reply.contexts)
         reweighted = reply.trigram * factors[reply.text.ids] / norms, reply.unknown * factors[UNKNOWN] / norms

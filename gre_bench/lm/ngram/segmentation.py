@@ -34,7 +34,7 @@ _LOG_HALF = float(np.log(0.5))
 
 
 @dataclass(frozen=True, slots=True)
-class Alphabet:
+class CharacterKindCounts:
     """The number of characters of each kind in Unicode version *unicode*.
 
     The kinds are *word* (A-Z count as a-z), *space* (white space without the newline), and *mark* (all other visible
@@ -48,12 +48,12 @@ class Alphabet:
 
 
 @cache
-def alphabet_of_python() -> Alphabet:
+def count_unicode_characters_by_kind() -> CharacterKindCounts:
     """Counts all Unicode characters by kind, as the running Python classifies them."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     word = sum(map(str.isalnum, characters)) + 1  # the underscore
     space = sum(map(str.isspace, characters))
-    return Alphabet(word - 26, space - 1, len(characters) - word - space)
+    return CharacterKindCounts(word - 26, space - 1, len(characters) - word - space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class GapAndCapitalModel:
     on the kind of the previous token.
     """
 
-    def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
+    def __init__(self, counts: Mapping[str, np.ndarray], alphabet: CharacterKindCounts):
         with np.errstate(divide="ignore"):
             self._gaps = np.log(counts["gaps"] / counts["gaps"].sum(axis=2, keepdims=True))
             self._capitals = np.log(counts["capitals"] / counts["capitals"].sum(axis=1, keepdims=True))
@@ -168,7 +168,7 @@ class SpellingModel:
     *characters* and *counts* come from `count_spelling_ngrams`.
     """
 
-    def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
+    def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: CharacterKindCounts):
         self._codes = np.array([ord(character) for character in characters], dtype=np.int64)
         self._size = len(characters) + 2  # plus the word boundary, and one for all unseen characters
         self._flat = 1 / (alphabet.word + 1)
@@ -205,8 +205,11 @@ class SpellingModel:
         key, power = np.zeros(len(ids), dtype=np.int64), 1
         for order, (keys, seen, contexts, totals, kinds) in enumerate(self._tables, start=1):
             key, power = key + ids[:, -order] * power, power * self._size
-            total, kind = look_up(contexts, totals, key // self._size), look_up(contexts, kinds, key // self._size)
-            count = look_up(keys, seen, key)
+            total, kind = (
+                look_up_values_or_zero(contexts, totals, key // self._size),
+                look_up_values_or_zero(contexts, kinds, key // self._size),
+            )
+            count = look_up_values_or_zero(keys, seen, key)
             known = total > 0
             chance = np.where(known, (count + kind * chance) / np.where(known, total + kind, 1), chance)
         return chance
@@ -230,7 +233,7 @@ def count_spelling_ngrams(words: Iterable[str]) -> tuple[str, dict[str, np.ndarr
     return characters, counts
 
 
-def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def look_up_values_or_zero(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Returns ``values[i]`` for each of *wanted* that equals ``keys[i]``, and 0 for others; *keys* must be sorted."""
     if not len(keys):
         return np.zeros(len(wanted))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
-from gre_bench.core.records import edition_of
+from gre_bench.core.records import parse_edition_key
 from gre_bench.core.settings import Settings, load_recorded_settings
 from gre_bench.http.lm_requests import SHORTEST_SECRET, mask_secrets
 from gre_bench.pipeline.runs.prefect_engine import is_server_lost
@@ -202,7 +202,7 @@ def read_last_run(store: Store) -> dict[str, Any] | None:
     killed, the state is ``cut short``, and the message says how to continue it. Raises `StoreError` if the status is
     damaged.
     """
-    if store.is_loaded:
+    if store.is_from_release:
         release = store.release_file.read_text(encoding="utf-8")
         return {"edition": store.key, "state": "loaded", "metrics": [], "message": f"from release {release}"}
     status = store.status()
@@ -230,7 +230,9 @@ def read_last_settings(store: Store) -> Settings:
     Reads the store's copy for readers, the file that other processes read while a run writes.
     """
     last = store.read(LAST_SETTINGS)
-    return load_recorded_settings(json.loads(last[0]["settings"]) if last else {}, edition_of(store.key).overrides)
+    return load_recorded_settings(
+        json.loads(last[0]["settings"]) if last else {}, parse_edition_key(store.key).overrides
+    )
 
 
 @contextmanager

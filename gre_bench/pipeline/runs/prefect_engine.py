@@ -95,7 +95,9 @@ def configure_prefect(folder: Path) -> None:
         os.environ.setdefault(name, value)
 
 
-def run_flow_or_plain(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def run_with_or_without_prefect(
+    engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
     """Calls *flow* under Prefect if *engine* is true, else *plain*, which does the same work; returns the summary.
 
     Raises `ServiceDown` if Prefect's server does not answer.
@@ -103,11 +105,11 @@ def run_flow_or_plain(engine: bool, flow: Callable[[], Any], plain: Callable[[],
     if not engine:
         return plain()
     with require_server():
-        return summary_of(flow())
+        return unwrap_flow_summary(flow())
 
 
 @contextmanager
-def own_server() -> Iterator[None]:
+def start_own_prefect_server() -> Iterator[None]:
     """Starts a Prefect server for this run on a free loopback port, which Prefect uses within the block.
 
     Its files are in ``PREFECT_HOME``. It ignores Ctrl-C, so that it outlives a run that is stopping, and ends with this
@@ -148,7 +150,7 @@ def own_server() -> Iterator[None]:
             server.wait()
 
 
-def to_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
+def run_and_return_prefect_state(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
     """Calls *work* with *arguments*, and returns what the calling flow must return: a Prefect state or a summary.
 
     The state is named after the outcome, such as ``Incomplete``, and holds the message and the summary. For the outcome
@@ -201,7 +203,7 @@ def _make_completed_state(outcome: str, message: str, data: object) -> Any:
     return Completed(name=outcome.capitalize(), message=message, data=data)
 
 
-def summary_of(returned: Any) -> dict[str, Any]:
+def unwrap_flow_summary(returned: Any) -> dict[str, Any]:
     """Returns the summary *returned* by a flow of this process; if *returned* is a `Paused`, raises it."""
     if isinstance(returned, Paused):
         raise returned
@@ -255,7 +257,7 @@ def require_server() -> Iterator[None]:
         )
     if not emit_events_to_cloud():
         EventsWorker.set_client_override(PrefectEventsClient, reconnection_attempts=EVENT_TRIES)
-    with nullcontext() if api else own_server():
+    with nullcontext() if api else start_own_prefect_server():
         client = get_current_settings().client
         retries = client.max_retries
         try:

@@ -33,7 +33,7 @@ from gre_bench.pipeline.runs.spending import (
     list_exceeded_limits,
 )
 from gre_bench.store import now
-from gre_bench.writing.spend_log import compute_cost_usd, spend_log_of
+from gre_bench.writing.spend_log import compute_cost_usd, open_spend_log
 from gre_bench.writing.writers import DEFAULT_ACCOUNT, WriterContext
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
     """
     account, budget = writer_context.account, writer_context.budget
     check_budget_models(budget, writer_context.models)
-    clock = RunClock(spend_log_of(writer_context.archive.parent), account, budget)
+    clock = RunClock(open_spend_log(writer_context.archive.parent), account, budget)
     stated = {"study": account, "pid": os.getpid(), "started_at": now().isoformat(),
               "budget": budget.model_dump(mode="json", exclude_none=True)}  # fmt: skip
 
@@ -105,9 +105,9 @@ def run_within_budget(writer_context: WriterContext, folder: Path) -> Iterator[C
     clock.stop()
 
 
-def study_rows(state: Path) -> list[dict[str, Any]]:
+def summarise_studies(state: Path) -> list[dict[str, Any]]:
     """Returns one row for each study in the folder *state*: its status, its spending, and its remaining budget."""
-    spend_log = spend_log_of(state)
+    spend_log = open_spend_log(state)
     known = {f"{DEFAULT_ACCOUNT}/{file.parent.parent.name}/{file.parent.name}": _read_status(file)
              for file in (state / DEFAULT_ACCOUNT).glob(f"*/*/{STATUS}")}  # fmt: skip
     spent = {name for name in spend_log.accounts if name.partition("/")[0] == DEFAULT_ACCOUNT}
@@ -167,5 +167,5 @@ def list_exceeded_budgets(writer_context: WriterContext, rows: Sequence[dict[str
     *rows* come from `estimate_request_cost`.
     """
     bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
-    log, account = spend_log_of(writer_context.archive.parent), writer_context.account
+    log, account = open_spend_log(writer_context.archive.parent), writer_context.account
     return list_exceeded_limits(bought, writer_context.budget, log, account, "at most")

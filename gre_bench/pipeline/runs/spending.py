@@ -15,7 +15,7 @@ from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import Bounds, BudgetSettings, load_recorded_settings
 from gre_bench.store import Store
 from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Query, QueryRow
-from gre_bench.writing.spend_log import SpendLog, Spent, check_budget_limits, remaining_budget, spend_log_of
+from gre_bench.writing.spend_log import SpendLog, Spent, check_budget_limits, open_spend_log, remaining_budget
 
 TICK_S = 10.0
 """Seconds between two entries of working time in the spend log; fewer if the budget limits hours."""
@@ -51,7 +51,7 @@ class RunClock:
 
 
 def spend_log(store: Store) -> SpendLog:
-    return spend_log_of(store.folder.parent.parent)
+    return open_spend_log(store.folder.parent.parent)
 
 
 def describe_unanswered_requests(store: Store) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.extensions import has_additions
+from gre_bench.core.extensions import has_extension_packages
 from gre_bench.core.pretrained import locate_model
 from gre_bench.core.resources import PACKAGE
 from gre_bench.core.whole_files import replace_file
@@ -81,7 +81,7 @@ def _digest_inputs(store: Store, job: Job) -> str | None:
     perturbation, because its code may be anywhere.
     """
     settings = job.settings
-    if job.retry_failed or job.perturbations or settings.evaluation_lm.runs_in_server or has_additions():
+    if job.retry_failed or job.perturbations or settings.evaluation_lm.runs_in_server or has_extension_packages():
         return None
     inputs = hashlib.sha256(settings.model_dump_json().encode())
     inputs.update(json.dumps([job.candidates, job.limit]).encode())

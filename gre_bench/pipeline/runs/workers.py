@@ -48,7 +48,7 @@ MOST_DEATHS = 3
 Chunk = TypeVar("Chunk")
 
 
-class Runner:
+class StepRunner:
     """Runs steps in workers; a context manager. If an exception ends its block, it does not wait for running steps.
 
     `submit` has a worker call a step with keyword arguments, and returns a future. `first_done` waits until one of
@@ -65,7 +65,7 @@ class Runner:
         self._settings, self._stack = settings, ExitStack()
         self._runner: Any = None
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> StepRunner:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -78,13 +78,13 @@ class Runner:
         raise NotImplementedError
 
 
-class Threads(Runner):
+class ThreadRunner(StepRunner):
     """Threads in this process, which take their steps from one queue, without Prefect.
 
     They are daemon threads, so that a stopped run does not wait for replies that nobody will read.
     """
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> StepRunner:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         for number in range(self._settings.workers):
             threading.Thread(target=self._run_queued_steps, name=f"scoring-{number}", daemon=True).start()
@@ -115,13 +115,13 @@ class Threads(Runner):
                 future.set_exception(error)
 
 
-class Processes(Runner):
+class ProcessRunner(StepRunner):
     """Worker processes on this machine. If there are several GPUs, they are assigned to the workers in turn."""
 
     deaths = (BrokenProcessPool,)
     die_together = True
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> StepRunner:
         from prefect.task_runners import ProcessPoolTaskRunner
 
         threads, devices = max(1, len(os.sched_getaffinity(0)) // self._settings.workers), list_gpus()
@@ -149,7 +149,7 @@ class Processes(Runner):
             time.sleep(GLANCE_S)
 
 
-class Ray(Runner):
+class RayRunner(StepRunner):
     """Workers on a Ray cluster: the one at ``ray_address``, or a local one that is started for this run."""
 
     def __init__(self, settings: RunSettings):
@@ -167,14 +167,14 @@ class Ray(Runner):
         )
         self._out: set[Any] = set()
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> StepRunner:
         import ray
         from prefect_ray import RayTaskRunner
         from prefect_ray.context import remote_options
 
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if self._settings.ray_address:
-            if lacking := why_no_cluster(self._settings.ray_address):
+            if lacking := explain_unreachable_ray_cluster(self._settings.ray_address):
                 raise ServiceDown(lacking)
             cluster: dict[str, Any] = {"address": self._settings.ray_address}
         else:
@@ -232,7 +232,7 @@ class Ray(Runner):
         return by_reference[done[0]]
 
 
-def why_no_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> str | None:
+def explain_unreachable_ray_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> str | None:
     """Returns a message if nothing accepts connections at *address*, the host:port of a Ray cluster; else None.
 
     Ray itself would try for 15 minutes. An address of another form, such as ``auto``, is not checked. *tries_s*: the
@@ -255,7 +255,7 @@ def why_no_cluster(address: str, tries_s: Sequence[float] = CLUSTER_TRIES_S) -> 
     )
 
 
-def build_runner(settings: RunSettings) -> Runner | None:
+def build_runner(settings: RunSettings) -> StepRunner | None:
     """Returns the runner that *settings* name, not yet started; None if this process does the scoring itself.
 
     Raises `SettingsError` if the settings contradict each other.
@@ -269,7 +269,7 @@ def build_runner(settings: RunSettings) -> Runner | None:
             "run.ray_address: workers elsewhere report to a Prefect server that they can reach; start one "
             "(prefect server start) and set PREFECT_API_URL here and there"
         )
-    return {"threads": Threads, "processes": Processes, "ray": Ray}[settings.runner](settings)
+    return {"threads": ThreadRunner, "processes": ProcessRunner, "ray": RayRunner}[settings.runner](settings)
 
 
 def check_task_runner(settings: Settings) -> None:
@@ -309,9 +309,9 @@ def _initialise_worker(parent: int, threads: int, devices: Sequence[str], count:
 
 
 @contextmanager
-def run_with_workers(job: Job, command: str) -> Iterator[tuple[Store, Workers, Progress]]:
+def run_with_workers(job: Job, command: str) -> Iterator[tuple[Store, ScoringWorkers, Progress]]:
     """Records a run of *command* for *job*; holds the edition's lock within the block, then ends the workers."""
-    store, workers = job.store, Workers(job.settings.run)
+    store, workers = job.store, ScoringWorkers(job.settings.run)
     with store.lock(command, job.wait_s), record_run(store, command, job.settings) as progress, workers:
         yield store, workers, progress
 
@@ -322,7 +322,7 @@ class LostChunk:
     why = "its worker died, perhaps for lack of memory"
 
 
-class Workers:
+class ScoringWorkers:
     """Runs the steps that need the evaluation LM in the runner of *settings*; a context manager that ends the workers.
 
     ``sign_metrics`` is the step of this name; if workers have their own LMs, a worker runs it. Raises `SettingsError`
@@ -337,10 +337,10 @@ class Workers:
             raise SettingsError(
                 f"run.runner = {settings.runner} needs Prefect: gre-bench refresh, without --no-prefect"
             )
-        self._runner: Runner | None = None
+        self._runner: StepRunner | None = None
         self.sign_metrics: SignMetrics = self._sign_metrics_in_worker if elsewhere else steps.sign_metrics
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> ScoringWorkers:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -384,7 +384,7 @@ class Workers:
                 at_work.clear()
                 self.__exit__(None, None, None)
 
-    def _get_started_runner(self) -> Runner:
+    def _get_started_runner(self) -> StepRunner:
         """Returns the runner; the first call starts it."""
         if self._runner is None:
             runner = build_runner(self._settings)
@@ -417,7 +417,7 @@ def quote_for_prefect(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, str) else quote(value) for name, value in values.items()}
 
 
-def _get_result_or_lost_chunk(future: Any, runner: Runner) -> ScoringResult | LostChunk:
+def _get_result_or_lost_chunk(future: Any, runner: StepRunner) -> ScoringResult | LostChunk:
     try:
         return future.result()
     except runner.deaths:

@@ -14,10 +14,10 @@ from typing import Any
 import duckdb
 
 from gre_bench.release.figures import assign_family_marks
-from gre_bench.release.pages.board_page import Board, Entry
+from gre_bench.release.pages.board_page import Board, BoardEntry
 from gre_bench.release.public_tables import run_page_query
 from gre_bench.stats.families import CandidateTest
-from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.pair_tests import run_candidate_tests
 from gre_bench.store import Row
 
 DIGITS = 4
@@ -35,7 +35,7 @@ def build_board_data(boards: Sequence[Board], values: Mapping[str, Values], pape
 
     Each board has its metric, its title, the unit of its scores, a number of digits, and these keys:
     - ``scale``: the power of ten by which scores are multiplied, so that they can be rounded to whole numbers.
-    - ``points``: one object per candidate, with the fields of `Entry` that the plots show.
+    - ``points``: one object per candidate, with the fields of `BoardEntry` that the plots show.
     - ``values``: one text per candidate, with its scaled scores in the order of ``units``, joined by commas. A missing
       score is empty.
     - ``tests``: one list per two candidates: their indices in ``points``, the mean difference, the ends of its 90%
@@ -79,12 +79,12 @@ def _build_board_object(board: Board, values: Values, units: Sequence[Unit]) -> 
                 _round_score(test.trimmed),
                 *([_round_score(p)] if (p := corrected.get(frozenset((test.first, test.second)))) is not None else []),
             ]
-            for test in compare_all_pairs({name: values[name] for name in names if values.get(name)})
+            for test in compare_every_two_candidates({name: values[name] for name in names if values.get(name)})
         ],
     }
 
 
-def _build_chart_point(entry: Entry) -> dict[str, Any]:
+def _build_chart_point(entry: BoardEntry) -> dict[str, Any]:
     fields = {
         "name": entry.candidate, "kind": entry.kind, "family": entry.family, "href": entry.href, "rank": entry.rank,
         "mean": entry.mean, "low": entry.low, "high": entry.high, "usd": entry.usd, "parameters": entry.parameters,
@@ -105,7 +105,7 @@ Values = Mapping[str, Mapping[Unit, float]]
 """Candidate → (paper, reference) → score."""
 
 
-def read_pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
+def read_board_scores(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
     """Returns signature id → candidate → (paper, reference) → score, for the boards on the page.
 
     *connection*: a connection to a release's database.
@@ -117,7 +117,7 @@ def read_pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[st
     return by_signature
 
 
-def compare_all_pairs(values: Values) -> list[CandidateTest]:
+def compare_every_two_candidates(values: Values) -> list[CandidateTest]:
     """Returns the paired test, by paper, of every two candidates with at least two papers in common.
 
     *values*: the scores by candidate and (paper, reference). The p-values are not corrected for the number of tests.
@@ -142,7 +142,7 @@ def average_by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
     return {paper: sum(scores) / len(scores) for paper, scores in scores_of.items()}
 
 
-def compute_leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
+def compute_lead_by_paper(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
     """Returns paper → mean score difference, *own* minus *other*.
 
     *own*, *other*: the scores of two candidates by (paper, reference). References that lack a score of either candidate
@@ -156,4 +156,4 @@ def _run_paired_tests(values: Values, names: Sequence[str]) -> list[CandidateTes
         return []
     flat = [(value, paper, name, reference) for name in names for (paper, reference), value in values[name].items()]
     scores, papers, candidates, references = zip(*flat, strict=True) if flat else ((), (), (), ())
-    return pair_tests(scores, papers, candidates, references)
+    return run_candidate_tests(scores, papers, candidates, references)

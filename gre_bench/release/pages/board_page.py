@@ -31,7 +31,7 @@ class Flag(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BoardEntry:
     """One candidate under one metric. Intervals are 90% intervals, clustered by paper. A field without a value is None.
 
     ``docs/columns.toml`` explains the fields that are columns of the leaderboard. The others:
@@ -108,7 +108,7 @@ class Board:
     metric: str
     title: str
     unit: str
-    entries: tuple[Entry, ...]
+    entries: tuple[BoardEntry, ...]
     signature_id: str = ""
     answer: str = ""
     validation: str = "unvalidated"
@@ -125,11 +125,11 @@ class Board:
     groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def human(self) -> Entry | None:
+    def human(self) -> BoardEntry | None:
         return next((entry for entry in self.entries if entry.kind == "human" and entry.mean is not None), None)
 
     @property
-    def ranked(self) -> tuple[Entry, ...]:
+    def ranked(self) -> tuple[BoardEntry, ...]:
         return tuple(entry for entry in self.entries if entry.rank is not None)
 
     @property
@@ -151,8 +151,8 @@ class Board:
 _COLUMN_NAMES = {
     "mean": "score", "difference": "vs_human", "difference_low": "vs_human_low", "difference_high": "vs_human_high",
 }  # fmt: skip
-"""Field of `Entry` → the name of the leaderboard's column with the same values, if that name differs."""
-_COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("flags", "href"))
+"""Field of `BoardEntry` → the name of the leaderboard's column with the same values, if that name differs."""
+_COLUMNS = tuple(field.name for field in fields(BoardEntry) if field.name not in ("flags", "href"))
 
 
 def format_board_csv(board: Board) -> str:
@@ -225,7 +225,7 @@ def _choose_decimal_places(value: float) -> int:
     return 1 if abs(value) >= 100 else 2
 
 
-def format_spoken_score(entry: Entry) -> str:
+def format_spoken_score(entry: BoardEntry) -> str:
     """Returns the score of *entry* in words, for screen readers."""
     if entry.mean is None:
         return "no score"

@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 
 from gre_bench.core.records import HUMAN
-from gre_bench.release.pages.board_data import Values, average_by_paper, compute_leads
+from gre_bench.release.pages.board_data import Values, average_by_paper, compute_lead_by_paper
 from gre_bench.release.pages.board_page import (
     Board,
-    Entry,
+    BoardEntry,
     Flag,
     build_page_file_name,
     format_billions,
@@ -72,7 +72,7 @@ def write_candidate_pages(
             "best": scored[:EXTREMES],
             "worst": scored[EXTREMES:][::-1][:EXTREMES],
             "by": first.title if first else "",
-            "kinds": list(_count_openings(kinds.get(candidate, ()), kinds.get(HUMAN, ()))),
+            "kinds": list(_count_judgment_openings(kinds.get(candidate, ()), kinds.get(HUMAN, ()))),
             "example": examples.get(candidate),
             "human": human if candidate != human else None,
         }
@@ -80,7 +80,7 @@ def write_candidate_pages(
         (folder / build_page_file_name(candidate)).write_text(text, encoding="utf-8")
 
 
-def _list_facts(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
+def _list_facts(row: Row, entry: BoardEntry | None) -> list[tuple[str, str]]:
     """Returns the facts about a candidate as (name, value); for a model, the last one names the unknown facts."""
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
@@ -121,14 +121,14 @@ def _list_papers(values: Values, candidate: str, human: str | None, lines: Mappi
     Papers without a lead come last. If no paper has a lead, as on the page of the human baseline itself, papers are
     sorted by score. *lines*: paper id → the paper's row.
     """
-    ahead = compute_leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
+    ahead = compute_lead_by_paper(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [{"paper": lines[paper], "score": score, "lead": ahead.get(paper)}
               for paper, score in average_by_paper(values[candidate]).items()]  # fmt: skip
     return sorted(scored, key=lambda item: (item["lead"] is None and bool(ahead),
                       -(item["lead"] if ahead and item["lead"] is not None else item["score"])))  # fmt: skip
 
 
-def _count_openings(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _count_judgment_openings(own: Sequence[Row], human: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """Yields one row per writer: how often each opening, such as "The reviewer questions", begins its judgments.
 
     *reviews*: the number of the candidate's reviews. *uses*: tuples (opening, mean number per review of the candidate,

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from gre_bench.board.committee_curve import describe_committee_curve
+from gre_bench.board.committee_curve import describe_scores_by_committee_size
 from gre_bench.board.words import (
     FEW,
     RANKED_APART,
     describe_interval_coverage,
     format_p_value,
     is_ngram_lm,
-    warn_of_other_signature,
+    warn_of_flaw_signature_mismatch,
     warn_of_small_samples,
 )
 from gre_bench.core.terminal import counted, replace_control_characters
@@ -28,7 +28,7 @@ from gre_bench.plots.drawing import CSS, compute_axis_span, compute_ticks, forma
 from gre_bench.release.figures import assign_family_marks, board_picture, committee_picture
 from gre_bench.release.pages.board_page import (
     Board,
-    Entry,
+    BoardEntry,
     build_csv_link,
     format_billions,
     format_candidate_html,
@@ -131,25 +131,25 @@ def _build_environment() -> Environment:
         "breadth": format_width,
         "ticks": compute_ticks,
         "spoken": format_spoken_score,
-        "present": list_present_fields,
+        "present": mark_fields_with_values,
         "kinds": list_candidate_kinds,
         "verdict": reduce_validation_to_verdict,
         "changes": group_perturbations,
         "as_link": build_csv_link,
         "states": count_pair_states,
-        "passage": choose_passage_terms,
+        "passage": choose_terms_to_explain,
         "badges": build_badges,
         "groups": list_group_names,
-        "effects_span": compute_effects_span,
-        "years_span": compute_years_span,
+        "effects_span": compute_effect_axis_limits,
+        "years_span": compute_history_axis_limits,
         "latest_first": sort_by_latest_difference,
-        "moves": index_changes,
+        "moves": group_changes_by_editions,
         "counted": counted,
         "few_in_years": warn_of_small_editions,
         "few_of": warn_of_small_samples,
-        "other_signature": warn_of_other_signature,
+        "other_signature": warn_of_flaw_signature_mismatch,
         "board_picture": board_picture,
-        "committee_line": describe_committee_curve,
+        "committee_line": describe_scores_by_committee_size,
         "committee_picture": committee_picture,
     }
     environment.globals |= {"terms": TERMS, "all_states": STATES, "ranked_apart": RANKED_APART}  # pyrefly: ignore[bad-assignment]
@@ -212,15 +212,15 @@ def list_group_names(boards: Sequence[Board]) -> list[str]:
     return sorted({entry.group for board in boards for entry in board.entries if entry.group})
 
 
-def list_present_fields(entries: Sequence[Entry]) -> dict[str, bool]:
-    """Returns field of `Entry` → whether any of *entries* has a value for it."""
-    names = Entry.__dataclass_fields__
+def mark_fields_with_values(entries: Sequence[BoardEntry]) -> dict[str, bool]:
+    """Returns field of `BoardEntry` → whether any of *entries* has a value for it."""
+    names = BoardEntry.__dataclass_fields__
     return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
 
 
-def choose_passage_terms(boards: Sequence[Board]) -> list[str]:
+def choose_terms_to_explain(boards: Sequence[Board]) -> list[str]:
     """Returns the keys of `TERMS` that the section on how to read *boards* must explain."""
-    has = list_present_fields([entry for board in boards for entry in board.entries])
+    has = mark_fields_with_values([entry for board in boards for entry in board.entries])
     kinds_shown = {entry.kind for board in boards for entry in board.entries}
     is_needed = {
         "nats": any(board.unit == "nats" for board in boards), "signature": any(board.signature_id for board in boards),
@@ -235,7 +235,7 @@ def choose_passage_terms(boards: Sequence[Board]) -> list[str]:
     return [key for key in PASSAGE if is_needed.get(key, True)]
 
 
-def list_candidate_kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+def list_candidate_kinds(entries: Sequence[BoardEntry]) -> list[tuple[str, str]]:
     """Returns (kind, its plural) for each kind of candidate among *entries*; [] if there is only one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
     present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
@@ -261,12 +261,12 @@ def group_perturbations(validations: Sequence[Row]) -> dict[str, list[Row]]:
     }
 
 
-def compute_effects_span(validations: Sequence[Row]) -> tuple[float, float]:
+def compute_effect_axis_limits(validations: Sequence[Row]) -> tuple[float, float]:
     effects = [item for row in validations for item in row["effects"]]
     return compute_axis_span([end for item in effects for end in (item["low"], item["high"]) if end is not None])
 
 
-def compute_years_span(history: Row) -> tuple[float, float]:
+def compute_history_axis_limits(history: Row) -> tuple[float, float]:
     years = [year for _, line in history["lines"] for year in line]
     ends = [year[name] for year in years for name in ("difference", "low", "high")]
     return compute_axis_span([end for end in ends if end is not None])
@@ -281,7 +281,7 @@ def sort_by_latest_difference(history: Row) -> list[tuple[str, list[Row]]]:
     return sorted(history["lines"], key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
-def index_changes(history: Row) -> dict[str, dict[str, Row]]:
+def group_changes_by_editions(history: Row) -> dict[str, dict[str, Row]]:
     """Returns how each candidate's difference from the human baseline changed, from the rows of *history*.
 
     The keys are two editions in one text, such as ``ICLR-2024 → ICLR-2025``, then the candidate.

@@ -20,9 +20,9 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.terminal import remove_control_characters
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import FREE, bin_grades
-from gre_bench.examiners.rater_results import RaterColumn
+from gre_bench.examiners.rater_results import RaterGrades
 from gre_bench.pipeline.runs.running_studies import run_within_budget
-from gre_bench.studies.examiners.inputs import GradedItems, build_grid
+from gre_bench.studies.examiners.inputs import HumanScoredTexts, build_examiner_grid
 from gre_bench.studies.examiners.results import KIND, write_examiner_study
 from gre_bench.studies.examiners.study import (
     ExaminerJob,
@@ -49,7 +49,7 @@ def compare(job: ExaminerJob) -> dict[str, Any]:
     settings, context = job.settings, job.writer_context
     with run_within_budget(context, make_study_folder(job.state, job.name, material.source, KIND)) as say:
         written, unsound = obtain_instructions(settings, context, material.kind)
-        chosen = build_grid(settings, material.kind, written)
+        chosen = build_examiner_grid(settings, material.kind, written)
         columns = [grade_by_baseline(name, material.items, settings.embedder) for name in settings.baselines]
         signatures: dict[str, dict[str, Any]] = {}
         due = [
@@ -82,9 +82,9 @@ def compare(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _grade_all_texts(
-    job: ExaminerJob, material: GradedItems, models: Mapping[str, Model], name: str, examiner: Examiner,
+    job: ExaminerJob, material: HumanScoredTexts, models: Mapping[str, Model], name: str, examiner: Examiner,
     model: str | None,
-) -> tuple[RaterColumn, dict[str, Any]]:  # fmt: skip
+) -> tuple[RaterGrades, dict[str, Any]]:  # fmt: skip
     """Returns the grades that *examiner* gives all texts with the LM *model*, and the grader's identity and signature.
 
     *model*: None for an examiner that uses none of the study's LMs.
@@ -98,7 +98,7 @@ def _grade_all_texts(
     spent, entry = sum((grade.cost for grade in grades), FREE), models.get(model or "")
     usd = compute_cost_usd(entry, spent.prompt_tokens, spent.reply_tokens) if entry else None
     seconds = time.monotonic() - started
-    column = RaterColumn(
+    column = RaterGrades(
         name, by, "examiner", tuple(binned), {}, counts.before, counts.after, seconds, usd if model else 0.0
     )
     return column, asdict(identity) | {"signature": identity.lm_id}

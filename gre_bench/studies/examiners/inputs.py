@@ -26,12 +26,12 @@ from gre_bench.examiners.examiner import (
     ItemKind,
     Phrase,
     digest_prompts,
-    examiner_of,
     format_validation_errors,
+    parse_examiner,
 )
 from gre_bench.examiners.panel import Measure, Rule
 from gre_bench.examiners.rater_results import find_table_layout
-from gre_bench.ingest.datasets.rated import GradedText, read_graded_texts
+from gre_bench.ingest.datasets.rated import GradedSummary, read_graded_summaries
 from gre_bench.pipeline.importing import file_sha256
 from gre_bench.store import Store, missing_edition_error
 from gre_bench.store.queries import REVIEWS
@@ -113,7 +113,7 @@ def load_study(path: Path) -> StudySettings:
     """
     path = find_settings_file(path)
     try:
-        tree = strict.read_table(path, "settings file")
+        tree = strict.read_toml_with_title(path, "settings file")
     except FileNotFoundError:
         raise SettingsError(f"no settings file {path}; give a path, or examiners for the example") from None
     beside = path.resolve().parent
@@ -137,7 +137,7 @@ def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySe
 
 
 @dataclass(frozen=True, slots=True)
-class GradedItems:
+class HumanScoredTexts:
     """Texts of one *kind* with their human scores.
 
     *source*: what identifies the texts, such as ``items`` → digest of the file. *lacks*: text id → why the text cannot
@@ -145,7 +145,7 @@ class GradedItems:
     """
 
     kind: ItemKind
-    texts: Sequence[GradedText]
+    texts: Sequence[GradedSummary]
     source: Mapping[str, str]
     lacks: Mapping[str, str]
 
@@ -157,15 +157,15 @@ class GradedItems:
         ]
 
 
-def load_items_from_file(path: Path, limit: int | None = None) -> GradedItems:
+def load_scored_texts_from_file(path: Path, limit: int | None = None) -> HumanScoredTexts:
     """Returns the first *limit* texts of the file *path* (`gre_bench.ingest.datasets.rated`)."""
-    texts = read_graded_texts(path)[:limit]
-    return GradedItems(
+    texts = read_graded_summaries(path)[:limit]
+    return HumanScoredTexts(
         "summary", texts, {"items": file_sha256(path), "limit": str(limit)}, _find_ungradable_texts(texts)
     )
 
 
-def load_items_from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
+def load_graded_reviews_from_edition(state: Path, edition: str, limit: int | None = None) -> HumanScoredTexts:
     """Returns the first *limit* reviews of the edition's graded papers, each with the text of its paper.
 
     Raises `SettingsError` for a missing edition, `SourceError` for an edition without graded reviews.
@@ -177,7 +177,7 @@ def load_items_from_edition(state: Path, edition: str, limit: int | None = None)
     reviews = store.read(REVIEWS)
     graded = {row["paper_id"] for row in reviews if row["grade"] is not None}
     texts = [
-        GradedText(row["review_id"], row["paper_id"], "", sources.get(row["paper_id"], ""), row["text"] or "",
+        GradedSummary(row["review_id"], row["paper_id"], "", sources.get(row["paper_id"], ""), row["text"] or "",
                    row["grade"])
         for row in reviews
         if row["paper_id"] in graded
@@ -185,10 +185,10 @@ def load_items_from_edition(state: Path, edition: str, limit: int | None = None)
     if not texts:
         raise SourceError(f"edition {store.key} has no graded reviews; import some: gre-bench import graded --help")
     texts = texts[:limit]
-    return GradedItems("review", texts, {"edition": store.key, "limit": str(limit)}, _find_ungradable_texts(texts))
+    return HumanScoredTexts("review", texts, {"edition": store.key, "limit": str(limit)}, _find_ungradable_texts(texts))
 
 
-def _find_ungradable_texts(texts: Sequence[GradedText]) -> dict[str, str]:
+def _find_ungradable_texts(texts: Sequence[GradedSummary]) -> dict[str, str]:
     """Returns id of a text that cannot be graded → code of what it lacks."""
     reasons = {}
     for text in texts:
@@ -202,14 +202,14 @@ def _find_ungradable_texts(texts: Sequence[GradedText]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ExaminerGrid:
     """The *examiners* of a study by name; *rows*: published table → row → name of the examiner that fills the row."""
 
     examiners: Mapping[str, Examiner]
     rows: Mapping[str, Mapping[str, str]]
 
 
-def build_grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
+def build_examiner_grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> ExaminerGrid:
     """Returns the examiners that *settings* name and that the chosen published tables need, for items of kind *item*.
 
     *generated*: examiner → instructions written for it.
@@ -218,13 +218,13 @@ def build_grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, 
     """
     examiners: dict[str, Examiner] = {}
     for name, tree in settings.examiners.items():
-        own = examiner_of({"item": item} | tree, f"examiners.{name}")
+        own = parse_examiner({"item": item} | tree, f"examiners.{name}")
         if own.item != item:
             raise SettingsError(f"examiners.{name}: item = {own.item}, and the items are of kind {item}")
         examiners[name] = own
     for name, instructions in generated.items():
         tree = {"template": "generated", "item": item, "instructions": instructions}
-        examiners[name] = examiner_of(tree, f"generated.{name}")
+        examiners[name] = parse_examiner(tree, f"generated.{name}")
     known = {_digest_grading_settings(examiner): name for name, examiner in examiners.items()}
     rows: dict[str, dict[str, str]] = {}
     for table in dict.fromkeys(settings.layouts):
@@ -235,7 +235,7 @@ def build_grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, 
                 known[key] = examiner.identity if examiner.name in examiners else examiner.name
                 examiners[known[key]] = examiner
             rows[table][row] = known[key]
-    return Grid(examiners, rows)
+    return ExaminerGrid(examiners, rows)
 
 
 def _digest_grading_settings(examiner: Examiner) -> str:

@@ -23,9 +23,9 @@ from gre_bench.core.terminal import counted, format_markdown_cell, format_markdo
 from gre_bench.examiners.panel import ExaminerExamResult
 from gre_bench.examiners.rater_results import (
     KINDS,
-    Difference,
-    ExaminerResult,
-    RaterColumn,
+    RaterDifference,
+    RaterGrades,
+    RaterResult,
     TextTable,
     compare_raters,
     compute_rater_result,
@@ -33,7 +33,7 @@ from gre_bench.examiners.rater_results import (
     title,
 )
 from gre_bench.examiners.rater_results import sample_rationales as error_sheet
-from gre_bench.studies.examiners.inputs import GradedItems, Grid, StudySettings
+from gre_bench.studies.examiners.inputs import ExaminerGrid, HumanScoredTexts, StudySettings
 from gre_bench.studies.guidelines import RECORD, format_rows_as_csv, make_study_folder, write_text_file
 
 KIND = "examiners"
@@ -51,7 +51,7 @@ BEST = (
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class PanelResult:
     """The results of a panel of examiners. *weights*: rule of weighting → examiner → weight.
 
     *columns*: for each rule, the panel's grades: the weighted means of the examiners' grades.
@@ -59,10 +59,10 @@ class Panel:
 
     exams: list[ExaminerExamResult]
     weights: dict[str, dict[str, float]]
-    columns: list[RaterColumn]
+    columns: list[RaterGrades]
 
 
-def build_agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> TextTable:
+def build_agreement_sheet(results: Sequence[RaterResult], tests: Sequence[RaterDifference]) -> TextTable:
     """Returns the table of agreement with the human scores, one row per examiner and LM, the best first."""
     beside: dict[tuple[str, str], str] = {}
     for test in tests:
@@ -86,7 +86,7 @@ def build_agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Dif
     return TextTable("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
 
 
-def build_cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
+def build_cost_sheet(results: Sequence[RaterResult]) -> TextTable:
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
          _format_share_or_dash(result.unparsable / result.replies if result.replies else None),
@@ -106,7 +106,7 @@ def build_cost_sheet(results: Sequence[ExaminerResult]) -> TextTable:
     return TextTable("What it cost", heads, rows, 2, (note,))
 
 
-def list_missing_grades(results: Sequence[ExaminerResult]) -> list[str]:
+def list_missing_grades(results: Sequence[RaterResult]) -> list[str]:
     """Returns lines that say, for each examiner and LM, why texts have no grade, or why there is no correlation."""
     named = [(title(result.name, result.by), result) for result in results]
     lines = [f"{name}: {why} ({count})" for name, result in named for why, count in result.reasons.items()]
@@ -125,7 +125,7 @@ def format_tables_as_markdown(sheets: Iterable[TextTable], reasons: Sequence[str
     return "\n".join(lines)
 
 
-def build_panel_sheet(panel: Panel) -> TextTable:
+def build_panel_sheet(panel: PanelResult) -> TextTable:
     """Returns a table with a row per examiner: its exam results, and its weight in the panel under each rule."""
     rules = tuple(panel.weights)
     rows = tuple(
@@ -138,7 +138,7 @@ def build_panel_sheet(panel: Panel) -> TextTable:
     return TextTable("Qualification exam, and the chair's weights", heads, rows)
 
 
-def build_pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
+def build_preference_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
     """Yields the table of all LMs' preferences between two texts, then a table of player ratings for each report.
 
     A player is an author of texts. *played*: the reports from `build_game_reports`.
@@ -186,9 +186,9 @@ def _format_number_or_dash(value: float | None) -> str:
 
 
 def write_examiner_study(
-    state: Path, name: str, settings: StudySettings, material: GradedItems, grid: Grid, columns: Sequence[RaterColumn],
-    panel: Panel | None, played: Sequence[Mapping[str, Any]], signatures: Mapping[str, Mapping[str, Any]],
-    written: Mapping[str, str],
+    state: Path, name: str, settings: StudySettings, material: HumanScoredTexts, grid: ExaminerGrid,
+    columns: Sequence[RaterGrades], panel: PanelResult | None, played: Sequence[Mapping[str, Any]],
+    signatures: Mapping[str, Mapping[str, Any]], written: Mapping[str, str],
 ) -> dict[str, Any]:  # fmt: skip
     """Writes the files of the study *name*, and returns ``study.json``.
 
@@ -211,7 +211,7 @@ def write_examiner_study(
         message = f"{counted(missing, 'grade')} still missing: {problem.message}; run it again"
     sheets = [build_agreement_sheet(outcomes, tests), build_cost_sheet(outcomes)]
     sheets += [build_panel_sheet(panel)] if panel else []
-    sheets += build_pairs_sheets(played) if played else []
+    sheets += build_preference_sheets(played) if played else []
     sheets += [fill_published_table(published, rows, outcomes) for published, rows in grid.rows.items()]
     summary = {
         "study": name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
@@ -241,7 +241,7 @@ def write_examiner_study(
     return summary
 
 
-def _yield_grade_rows(columns: Sequence[RaterColumn], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
+def _yield_grade_rows(columns: Sequence[RaterGrades], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
     for column in columns:
         ids = {"examiner": column.name, "lm": column.by}
         for grade in column.grades:
@@ -257,7 +257,7 @@ def _yield_grade_rows(columns: Sequence[RaterColumn], human: Mapping[str, float]
             yield {**ids, "item_id": name, "state": "excluded", "human": human.get(name), "reason": reason}
 
 
-def _flatten_result(outcome: ExaminerResult) -> dict[str, Any]:
+def _flatten_result(outcome: RaterResult) -> dict[str, Any]:
     whole = asdict(outcome)
     for name in KINDS:
         estimate = whole.pop(name) or {}

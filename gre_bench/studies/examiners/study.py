@@ -43,7 +43,7 @@ from gre_bench.examiners.pairwise import (
     TextPair,
     compute_elo_spread,
     fit_bradley_terry,
-    list_decided_games,
+    list_games_from_preferences,
     measure_position_bias,
 )
 from gre_bench.examiners.panel import (
@@ -51,30 +51,30 @@ from gre_bench.examiners.panel import (
     Measure,
     compute_exam_result,
     compute_exam_weights,
+    convert_decision_to_game_score,
     decide_by_weighted_mean,
     measure_answer_agreement,
     sample_exam_texts,
-    score_game,
     stretch_to_unit_scale,
 )
-from gre_bench.examiners.rater_results import RaterColumn
+from gre_bench.examiners.rater_results import RaterGrades
 from gre_bench.examiners.templates import Scale
-from gre_bench.ingest.datasets.rated import GradedText
+from gre_bench.ingest.datasets.rated import GradedSummary
 from gre_bench.metrics.overlap import OverlapMetric, load_measure
 from gre_bench.metrics.scoring import Metric
 from gre_bench.pipeline.runs.running_studies import estimate_request_cost, list_exceeded_budgets
 from gre_bench.studies.examiners.inputs import (
     Baseline,
-    GradedItems,
-    Grid,
+    ExaminerGrid,
+    HumanScoredTexts,
     PairwiseSettings,
     PanelSettings,
     StudySettings,
-    build_grid,
-    load_items_from_edition,
-    load_items_from_file,
+    build_examiner_grid,
+    load_graded_reviews_from_edition,
+    load_scored_texts_from_file,
 )
-from gre_bench.studies.examiners.results import KIND, Panel
+from gre_bench.studies.examiners.results import KIND, PanelResult
 from gre_bench.tasks import steps
 from gre_bench.writing.writers import WriterContext, open_examiner, open_logprob_writer, study_account
 
@@ -104,7 +104,7 @@ class ExaminerJob:
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
 
-def prepare_study(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
+def prepare_study(job: ExaminerJob) -> tuple[HumanScoredTexts, dict[str, Model]]:
     """Checks *job*; returns the texts to grade, and all LMs of the models file by name.
 
     Raises `SettingsError` or `SourceError`, before anything is sent, if the study cannot be run.
@@ -117,16 +117,16 @@ def prepare_study(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
         if model not in models:
             raise SettingsError(f"no model {model!r} in the models file; known: {', '.join(models)}")
     material = (
-        load_items_from_file(job.items, job.limit)
+        load_scored_texts_from_file(job.items, job.limit)
         if job.items
-        else load_items_from_edition(job.state, job.edition or "", job.limit)
+        else load_graded_reviews_from_edition(job.state, job.edition or "", job.limit)
     )
     if job.settings.item not in (None, material.kind):
         raise SettingsError(f"item = {job.settings.item}, and the texts are of kind {material.kind}: leave item out")
     if not material.items:
         why = ", ".join(sorted(set(material.lacks.values())))
         raise SettingsError(f"none of {len(material.texts)} texts can be graded: {why}")
-    chosen = build_grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    chosen = build_examiner_grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
     if job.settings.pairwise and not job.settings.models:
         raise SettingsError("pairwise needs an LM to ask: name models")
     if not job.settings.models and any(needs_model(job.settings, examiner) for examiner in chosen.examiners.values()):
@@ -159,7 +159,7 @@ def estimate_study_cost(job: ExaminerJob) -> dict[str, Any]:
     """
     material, _ = prepare_study(job)
     items, context = material.items, job.writer_context
-    chosen = build_grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    chosen = build_examiner_grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
     pairs = choose_text_pairs(material.texts, job.settings.pairwise) if job.settings.pairwise else []
     rows = []
     for name in job.settings.models:
@@ -187,8 +187,8 @@ def _convert_decision_to_grade(name: str, decision: float | Problem) -> Grade:
 
 
 def run_panel(
-    settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[RaterColumn]
-) -> tuple[Panel, set[str]]:
+    settings: PanelSettings, material: HumanScoredTexts, chosen: ExaminerGrid, columns: Sequence[RaterGrades]
+) -> tuple[PanelResult, set[str]]:
     """Makes the examiners sit an exam on some texts, and combines their grades of the other texts, by each rule.
 
     *columns*: the examiners' grades. A rule gives a weight to each examiner that passed. Returns the panel, and the ids
@@ -216,7 +216,7 @@ def run_panel(
             stretch_to_unit_scale(values, chosen.examiners[name].form.scale) if measure == "squared_error" else values
         )
 
-    panel = Panel([], {}, [])
+    panel = PanelResult([], {}, [])
     answers: dict[str, list[float | None]] = {}
     for (name, by), column in by_name.items():
         examiner, other = chosen.examiners.get(name), settings.second.get(name)
@@ -239,16 +239,16 @@ def run_panel(
         different = len({grade.value for grade in grades if grade.value is not None})
         title = f"panel of {len(panel.weights[rule])}, {rule} weights"
         excluded = dict.fromkeys(names, "exam_question") | dict(material.lacks)
-        panel.columns.append(RaterColumn(title, "", "panel", grades, excluded, different, different))
+        panel.columns.append(RaterGrades(title, "", "panel", grades, excluded, different, different))
     return panel, exam_texts
 
 
-def choose_text_pairs(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
+def choose_text_pairs(texts: Sequence[GradedSummary], settings: PairwiseSettings) -> list[TextPair]:
     """Returns at most ``settings.games`` pairs of *texts* about one source by different authors, in random order.
 
     Raises `SettingsError` if there is no such pair.
     """
-    by_group: dict[str, list[GradedText]] = {}
+    by_group: dict[str, list[GradedSummary]] = {}
     for text in texts:
         if text.player:
             by_group.setdefault(text.group, []).append(text)
@@ -269,7 +269,7 @@ def choose_text_pairs(texts: Sequence[GradedText], settings: PairwiseSettings) -
 def build_game_reports(
     pairs: Sequence[TextPair],
     preferences_of: Mapping[str, Sequence[Preference]],
-    texts: Sequence[GradedText],
+    texts: Sequence[GradedSummary],
     settings: PairwiseSettings,
     panel: PanelSettings | None,
     exam_texts: set[str],
@@ -292,7 +292,7 @@ def build_game_reports(
     ]
     exams: list[ExaminerExamResult] = []
     for name, preferences in preferences_of.items():
-        report = _build_game_report(name, list_decided_games(preferences), settings)
+        report = _build_game_report(name, list_games_from_preferences(preferences), settings)
         decided = [
             (item.score, score, examined)
             for item, score, examined in zip(preferences, gold, in_exam, strict=True)
@@ -322,7 +322,7 @@ def build_game_reports(
         chaired = [
             Game(pair.first, pair.second, score)
             for pair, decision, examined in zip(pairs, decisions, in_exam, strict=True)
-            if not examined and (score := score_game(decision)) is not None
+            if not examined and (score := convert_decision_to_game_score(decision)) is not None
         ]
         rows.append(_build_game_report(f"panel of {len(weight_of)}, {rule} weights", chaired, settings))
     return rows
@@ -342,7 +342,7 @@ def _build_game_report(
     return report
 
 
-def grade_by_baseline(name: Baseline, items: Sequence[GradingItem], embedder: EmbedderSettings) -> RaterColumn:
+def grade_by_baseline(name: Baseline, items: Sequence[GradingItem], embedder: EmbedderSettings) -> RaterGrades:
     """Returns a column of *items*' grades by the metric *name*; all but ``length`` compare an item with its source."""
     started = time.monotonic()
     metric: Metric
@@ -358,7 +358,7 @@ def grade_by_baseline(name: Baseline, items: Sequence[GradingItem], embedder: Em
     different = len({grade.value for grade in grades if grade.value is not None})
     by = embedder.backend if name == "bertscore" else ""
     seconds = time.monotonic() - started
-    return RaterColumn(name, by, "baseline", grades, before=different, after=different, seconds=seconds, usd=0.0)
+    return RaterGrades(name, by, "baseline", grades, before=different, after=different, seconds=seconds, usd=0.0)
 
 
 def obtain_instructions(
@@ -383,13 +383,13 @@ def obtain_instructions(
 
 def build_problem_columns(
     models: Sequence[str], items: Sequence[GradingItem], unsound: Mapping[str, Problem]
-) -> list[RaterColumn]:
+) -> list[RaterGrades]:
     """Returns a column of problems, instead of grades, for each LM and each examiner without usable instructions.
 
     *unsound*: examiner → why it has no instructions.
     """
     return [
-        RaterColumn(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
+        RaterGrades(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
         for name, problem in unsound.items()
         for model in models
     ]

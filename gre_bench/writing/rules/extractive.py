@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from gre_bench.core.resources import load_patterns, load_word_lists
-from gre_bench.writing.rules.synopsis import assw_of, statements, weigh_as_strength
+from gre_bench.writing.rules.synopsis import extract_assw_sentences, statements, weigh_as_strength
 
 Kind = Literal["full", "abstract"]
 
@@ -72,8 +72,8 @@ def write_extractive_review(title: str, abstract: str | None, text: str | None, 
     if not (text if kind == "full" else abstract):
         return ""
     body = text if text and kind == "full" else ""
-    words = _PaperWords(title, abstract, body)
-    strong, weak = assw_of(abstract, body)
+    words = _PaperTerms(title, abstract, body)
+    strong, weak = extract_assw_sentences(abstract, body)
     if kind == "full":
         strengths, weaknesses, questions = _assess_full_text(words, body, weak)
     else:
@@ -90,7 +90,7 @@ def write_extractive_review(title: str, abstract: str | None, text: str | None, 
     )
 
 
-class _PaperWords:
+class _PaperTerms:
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
         title = " ".join(title.split())[:200]
@@ -113,7 +113,7 @@ class _PaperWords:
         return sentence.format(method=self.method, term=self.term, rival=self.rival)
 
 
-def _assess_full_text(words: _PaperWords, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+def _assess_full_text(words: _PaperTerms, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """Returns (strengths, weaknesses, questions) found by cue words in *body*.
 
     The weaknesses begin with the first four of *admitted*, which the authors admit themselves.
@@ -149,7 +149,7 @@ def _assess_full_text(words: _PaperWords, body: str, admitted: Sequence[str]) ->
     return strengths, weaknesses, questions
 
 
-def _assess_abstract_alone(words: _PaperWords) -> tuple[list[str], list[str], list[str]]:
+def _assess_abstract_alone(words: _PaperTerms) -> tuple[list[str], list[str], list[str]]:
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
@@ -167,7 +167,7 @@ def _assess_abstract_alone(words: _PaperWords) -> tuple[list[str], list[str], li
     return strengths, weaknesses, questions
 
 
-def _format_novelty_sentence(words: _PaperWords) -> str:
+def _format_novelty_sentence(words: _PaperTerms) -> str:
     return f"The novelty of {words.method} over existing work on {words.term} is not clear."
 
 

@@ -3,7 +3,7 @@
 This rule can replace an LM that gets the prompt of Xu et al. 2025, C.1. A log-linear model (`stances`) decides which
 sentences of the review are judgments, and whether each appreciates, criticizes, questions or suggests. Each judgment
 becomes one line: its stance, and the sentence word for word. Line breaks and most list marks have no effect (see
-`split_into_claims`).
+`split_into_review_sentences`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gre_bench.core.known_names import format_name_list
 from gre_bench.core.resources import load_word_lists
 from gre_bench.core.review_text import find_heading, split_into_sections
 from gre_bench.core.terminal import counted
-from gre_bench.writing.rules.stances import NONE, STANCES, Claim, load_shipped_model
+from gre_bench.writing.rules.stances import NONE, STANCES, ReviewSentence, load_shipped_model
 
 WRITER = "rule-judgments-4"
 
@@ -46,7 +46,7 @@ _PASSAGE = 25
 """The fewest words of a paragraph of prose in a paper."""
 
 _NAMED = 5
-"""The maximum number of papers that a line of `describe_losses` names."""
+"""The maximum number of papers that a line of `describe_lost_text` names."""
 
 _FUNCTION = frozenset(load_word_lists()["function"])
 _NO_JUDGMENT = re.compile(
@@ -63,14 +63,14 @@ _HTML = re.compile(
 
 
 @lru_cache(_REMEMBERED)
-def judgments_of(review: str) -> str:
+def write_rule_judgments(review: str) -> str:
     """Returns the judgments of *review*, one on each line; empty if there are none.
 
     Of several sentences that say nearly the same, only the first is kept.
     """
     lines: list[str] = []
     kept: list[frozenset[str]] = []
-    sentences = split_into_claims(review)
+    sentences = split_into_review_sentences(review)
     claims = [(claim, content) for claim in sentences if (content := _extract_content_words(claim.text))]
     chances = load_shipped_model().probabilities([claim for claim, _ in claims], len(sentences))[:, :NONE]
     sure = _SURE if chances.sum(axis=1).max(initial=0) >= _SURE else _SURE / 2
@@ -81,7 +81,7 @@ def judgments_of(review: str) -> str:
     return "\n".join(lines)
 
 
-def split_into_claims(review: str) -> list[Claim]:
+def split_into_review_sentences(review: str) -> list[ReviewSentence]:
     """Returns the sentences of *review* in order, without headings, and without markup at either end.
 
     Sentences in the review's list of references are left out. In a section of strengths and weaknesses, the list mark
@@ -97,19 +97,19 @@ def split_into_claims(review: str) -> list[Claim]:
             length, kind = find_heading(sentence.text, kind)
             text = " ".join(sentence.text[length:_LONGEST].split()).strip("*_ ")
             if text and kind != "references":
-                claims.append(Claim(text, kind))
+                claims.append(ReviewSentence(text, kind))
     return claims
 
 
-def describe_losses(reviews: Sequence[tuple[str, str]]) -> list[str]:
-    """Returns a line for each way in which `judgments_of` loses or misreads text of *reviews*.
+def describe_lost_text(reviews: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns a line for each way in which `write_rule_judgments` loses or misreads text of *reviews*.
 
     *reviews*: pairs (paper id, review). The ways are: it cuts a long sentence, it reads HTML tags as text, or it finds
     no judgment in a review.
     """
     cut = {paper: count for paper, text in reviews if (count := _count_cut_sentences(text))}
     tagged = sum(bool(_HTML.search(text)) for _, text in reviews)
-    silent = [paper for paper, text in reviews if not judgments_of(text)]
+    silent = [paper for paper, text in reviews if not write_rule_judgments(text)]
     lines = []
     if cut:
         lines.append(
@@ -139,7 +139,7 @@ def _count_cut_sentences(review: str) -> int:
     )
 
 
-def judgments_of_passage(text: str, size: int, seed: int) -> str:
+def write_passage_judgments(text: str, size: int, seed: int) -> str:
     """Returns at least *size* characters of judgments from consecutive paragraphs of *text*, or fewer at its end.
 
     *seed* decides which paragraph is the first. It is never in the first fifth of the text, where a paper has its
@@ -149,7 +149,7 @@ def judgments_of_passage(text: str, size: int, seed: int) -> str:
     first = random.Random(f"passage {seed} {text[:200]}").randrange(len(paragraphs) // 5, len(paragraphs) or 1)
     lines: list[str] = []
     for paragraph in paragraphs[first:]:
-        lines += judgments_of(paragraph).splitlines()
+        lines += write_rule_judgments(paragraph).splitlines()
         if sum(map(len, lines)) >= size:
             break
     return "\n".join(lines)

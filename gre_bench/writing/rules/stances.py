@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.resources import resource
+from gre_bench.core.resources import locate_resource
 from gre_bench.core.review_text import Kind
 
 Stance = Literal["appreciates", "criticizes", "questions", "suggests"]
@@ -42,7 +42,7 @@ _LENGTHS = (8, 16, 24, 32, 40, 48, 56)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ReviewSentence:
     """A sentence of a review on one line, and the *kind* of section in which it stands, such as ``strengths``."""
 
     text: str
@@ -60,21 +60,21 @@ class StanceModel:
     rows: dict[str, int]
     weights: np.ndarray
 
-    def probabilities(self, claims: Sequence[Claim], count: int) -> np.ndarray:
+    def probabilities(self, claims: Sequence[ReviewSentence], count: int) -> np.ndarray:
         """Returns the probability of each class for each of *claims*, shape (claims, 5).
 
         *count*: the number of claims in their review.
         """
         if not claims:
             return np.zeros((0, NONE + 1))
-        rows = [[self.rows[name] for name in features(claim, count) if name in self.rows] for claim in claims]
+        rows = [[self.rows[name] for name in extract_features(claim, count) if name in self.rows] for claim in claims]
         starts = np.cumsum([0, *map(len, rows[:-1])])
         scores = np.add.reduceat(self.weights[np.concatenate(rows)], starts) / SCALE
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
 
-def features(claim: Claim, count: int) -> set[str]:
+def extract_features(claim: ReviewSentence, count: int) -> set[str]:
     """Returns the names of the features of *claim*. *count*: the number of claims in its review."""
     words = _WORD.findall(_NUMBER.sub("0", claim.text.lower()).replace("’", "'"))[:_WORDS_READ]
     present = {"(any)", f"(section {claim.kind})", f"(length {min(len(words) // 4, 7)})", *words}
@@ -87,7 +87,7 @@ def features(claim: Claim, count: int) -> set[str]:
 @cache
 def load_shipped_model() -> StanceModel:
     """Returns the shipped model, from ``data/judgments``; raises `SourceError` if it cannot be read."""
-    return load(resource("data", "judgments", "weights.tsv"))
+    return load(locate_resource("data", "judgments", "weights.tsv"))
 
 
 def load(path: Path) -> StanceModel:

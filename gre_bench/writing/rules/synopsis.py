@@ -85,7 +85,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PaperSentence:
     """A sentence of a paper, cleaned by `clean_sentence`.
 
     *heading*: the last heading before it, in lower case; ``abstract`` in the abstract, empty before the first heading.
@@ -95,7 +95,7 @@ class Statement:
     text: str
 
 
-def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
+def extract_assw_sentences(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
     """Returns the strengths and weaknesses that the authors state: at most `MOST` sentences each, in paper order."""
     read = list(statements(abstract, text))
     weak = _select_best_statements(read, [weigh_as_weakness(statement) for statement in read])
@@ -109,11 +109,11 @@ def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
     return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
 
 
-def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
+def statements(abstract: str | None, text: str | None) -> Iterator[PaperSentence]:
     """Yields the sentences of *abstract* and *text* up to the references, without tables and captions."""
     for sentence in list_sentences(" ".join((abstract or "").split())):
         if point := clean_sentence(sentence):
-            yield Statement("abstract", point)
+            yield PaperSentence("abstract", point)
     heading = ""
     for paragraph in _yield_paragraphs(text or ""):
         if paragraph.startswith("#"):
@@ -123,7 +123,7 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
         elif not (abstract and "abstract" in heading):
             for sentence in list_sentences(paragraph):
                 if point := clean_sentence(sentence):
-                    yield Statement(heading, point)
+                    yield PaperSentence(heading, point)
 
 
 def clean_sentence(sentence: str) -> str:
@@ -146,7 +146,7 @@ def clean_sentence(sentence: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def weigh_as_strength(statement: Statement) -> float:
+def weigh_as_strength(statement: PaperSentence) -> float:
     """Returns how strongly *statement* claims a strength of the authors' own work; 0 or less: it claims none."""
     claim = _CLAIM.search(statement.text)
     results = len(set(match[0].lower() for match in _RESULT.finditer(statement.text)))
@@ -159,7 +159,7 @@ def weigh_as_strength(statement: Statement) -> float:
     return weight - (2 if _ADMITS.search(statement.text) else 0)
 
 
-def weigh_as_weakness(statement: Statement) -> float:
+def weigh_as_weakness(statement: PaperSentence) -> float:
     """Returns how strongly *statement* admits a weakness of the authors' own work; 0: it admits none."""
     modest = bool(_MODEST.match(statement.heading))
     admits = {match[0].lower() for match in _ADMITS.finditer(statement.text)}
@@ -173,7 +173,7 @@ def weigh_as_weakness(statement: Statement) -> float:
     return weight if weight >= 2 else 0
 
 
-def _select_best_statements(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
+def _select_best_statements(statements: Sequence[PaperSentence], weights: Sequence[float]) -> list[str]:
     """Returns the texts of at most `MOST` *statements*, those of largest positive weight, in paper order.
 
     Of statements that say nearly the same, only one is returned.

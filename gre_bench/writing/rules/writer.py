@@ -19,15 +19,15 @@ from functools import cache
 
 from gre_bench.core.errors import PerturbationError, SettingsError
 from gre_bench.core.records import Paper, WrittenText
-from gre_bench.core.resources import load_word_lists, resource
+from gre_bench.core.resources import load_word_lists, locate_resource
 from gre_bench.core.review_text import Kind, Section, split_into_sections
-from gre_bench.perturbations.by_name import PERTURBATIONS, WriterTask, check_applicable
+from gre_bench.perturbations.by_name import PERTURBATIONS, WriterTask, find_applicable_perturbation
 from gre_bench.perturbations.edits import MISSING, add_section_openings, blank_even_sentences
 from gre_bench.perturbations.material import PerturbationInput
 from gre_bench.perturbations.wording import rephrase_review
 from gre_bench.writing.rules import extractive, judgments, synopsis
 from gre_bench.writing.rules.extractive import write_extractive_review
-from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.judgments import write_rule_judgments
 
 RULE = "rule"
 EXTRACTIVE: dict[str, extractive.Kind] = {"extractive-full": "full", "extractive-abstract": "abstract"}
@@ -61,7 +61,9 @@ class RuleTextWriter:
         return _IDENTITIES.get(task, f"{self.name}-1")
 
     def write_judgments(self, reviews: Sequence[tuple[str, str]]) -> list[WrittenText]:
-        return [_make_written_text(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
+        return [
+            _make_written_text(item, judgments.write_rule_judgments(text), "no_judgments") for item, text in reviews
+        ]
 
     def write_assw(self, papers: Sequence[Paper]) -> list[WrittenText]:
         return [_make_written_text(paper.paper_id, _extract_assw(paper), "no_text") for paper in papers]
@@ -73,7 +75,9 @@ class RuleTextWriter:
 
     def write_perturbed_reviews(self, task: WriterTask, items: Sequence[PerturbationInput]) -> list[WrittenText]:
         style = 0 if task in WRITERS else self._require_style(task)
-        return change_applicable_items(task, items, lambda able: [_perturb_review(task, item, style) for item in able])
+        return perturb_applicable_reviews(
+            task, items, lambda able: [_perturb_review(task, item, style) for item in able]
+        )
 
     def _require_style(self, task: str) -> int:
         if self.name not in STYLES:
@@ -82,7 +86,7 @@ class RuleTextWriter:
         return STYLES[self.name]
 
 
-def change_applicable_items(
+def perturb_applicable_reviews(
     task: WriterTask,
     items: Sequence[PerturbationInput],
     write: Callable[[Sequence[PerturbationInput]], list[WrittenText]],
@@ -92,7 +96,7 @@ def change_applicable_items(
     results: dict[int, WrittenText] = {}
     for index, item in enumerate(items):
         try:
-            check_applicable(change, "review", item)
+            find_applicable_perturbation(change, "review", item)
         except PerturbationError as error:
             results[index] = WrittenText(item.key, None, error.code, str(error))
     able = [index for index in range(len(items)) if index not in results]
@@ -124,7 +128,7 @@ def _write_review(paper: Paper, kind: extractive.Kind) -> WrittenText:
 def _extract_assw(paper: Paper) -> str:
     if not paper.text and not paper.abstract:
         return ""
-    strengths, weaknesses = synopsis.assw_of(paper.abstract, paper.text or "")
+    strengths, weaknesses = synopsis.extract_assw_sentences(paper.abstract, paper.text or "")
     return synopsis.assw_text(strengths, weaknesses) if strengths or weaknesses else ""
 
 
@@ -150,7 +154,7 @@ _VERDICT = (
 @cache
 def read_vague_sentences() -> tuple[str, ...]:
     """Returns sentences that fit a review of any paper: they neither judge nor name anything."""
-    return tuple(resource("data", "rules", "vague.txt").read_text("utf-8").splitlines())
+    return tuple(locate_resource("data", "rules", "vague.txt").read_text("utf-8").splitlines())
 
 
 def fill_in_vague_sentences(material: PerturbationInput) -> str:
@@ -197,7 +201,7 @@ def summarise_stances(review: str) -> tuple[str, str]:
     no criticism, suggestions count as weaknesses; if there are no suggestions either, questions do.
     """
     claims: dict[str, list[str]] = {}
-    for line in judgments_of(review).splitlines():
+    for line in write_rule_judgments(review).splitlines():
         stance, claim = line.removeprefix("The reviewer ").rstrip(".").split(" ", 1)
         claims.setdefault(stance, []).append(claim)
     weak = claims.get("criticizes") or claims.get("suggests") or claims.get("questions") or []

@@ -18,7 +18,7 @@ from gre_bench.core.settings import FetchSettings
 from gre_bench.http import totp
 from gre_bench.http.totp import compute_totp_code
 from gre_bench.ingest.openreview import transport
-from gre_bench.ingest.openreview.client import ForbiddenItemError, Login, OpenReview, Page, PdfArchive
+from gre_bench.ingest.openreview.client import ForbiddenItemError, Login, NotesPage, OpenReview, PdfArchive
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.row_files import read_notes_file
 from tests.conftest import SIXTEEN
@@ -96,8 +96,8 @@ def test_notes_versions_and_files_come_as_the_service_sent_them_one_by_one_or_to
             == door.fetch_forum("s01").count
             == sum(note["forum"] == "s01" for note in NOTES)
         )
-        assert [edit["note"]["content"] for edit in door.fetch_history("s01-r1")] == [known["s01-r1"]["content"]]
-        assert door.fetch_history("nothing") == []
+        assert [edit["note"]["content"] for edit in door.fetch_note_versions("s01-r1")] == [known["s01-r1"]["content"]]
+        assert door.fetch_note_versions("nothing") == []
         assert (door.fetch_pdf("s01"), door.fetch_pdf("s16")) == (pdf("s01"), None)
         numbers = {note["id"]: note["number"] for note in NOTES if note["id"] == note["forum"]}
         archive = door.fetch_pdfs(numbers)
@@ -150,13 +150,15 @@ def test_files_of_an_archive_are_known_by_id_or_number_and_those_that_are_sound_
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venue_need_not_have_it(budget, api):
     with answering(404, refusal(404, "NotFoundError", "The Invitation v/-/Desk_Rejected was not found")) as (host, _):
-        assert OpenReview(api, host, budget).fetch_page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
+        assert OpenReview(api, host, budget).fetch_page("v/-/Desk_Rejected_Submission", optional=True) == NotesPage(
+            [], 0
+        )
         with pytest.raises(SourceError, match="NotFoundError: The Invitation"):
             OpenReview(api, host, budget).fetch_page("v/-/Submission")
 
 
 def test_what_is_refused_is_not_what_is_missing(budget):
-    asked = (("fetch_pdf", "x", None), ("fetch_pdfs", {"a": 1, "b": 2}, None), ("fetch_history", "x", []))
+    asked = (("fetch_pdf", "x", None), ("fetch_pdfs", {"a": 1, "b": 2}, None), ("fetch_note_versions", "x", []))
     with answering(404, refusal(404, "NotFoundError", "no (2026)")) as (host, _):
         for name, item, missing in asked:
             assert getattr(OpenReview(2, host, budget), name)(item) == missing

@@ -12,7 +12,7 @@ import pytest
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.hidden import find_repeated_characters, read_glyphs
 from gre_bench.ingest.pdf.matter import parse_abstract_and_body
-from gre_bench.ingest.pdf.paragraphs import FontMetrics, find_running_text, join_rows, reads_as_prose
+from gre_bench.ingest.pdf.paragraphs import FontMetrics, find_running_text, join_rows_into_one_line, reads_as_prose
 from gre_bench.ingest.pdf.rows import TextLine
 from gre_bench.ingest.pdf.text import PdfText, count_words, sum_by_fate
 from tests.conftest import SIXTEEN
@@ -214,7 +214,7 @@ def test_lines_of_a_script_without_blanks_are_running_text_and_are_joined_withou
     rows = [row(text, 100 + 12 * number) for number in range(4)]
     assert find_running_text(rows, FontMetrics(10, 12)) == [True] * 4
     assert reads_as_prose(rows, FontMetrics(10, 12))
-    assert join_rows(rows, words={}) == 4 * text
+    assert join_rows_into_one_line(rows, words={}) == 4 * text
 
 
 def test_words_are_pieces_between_blanks_or_as_many_letters_as_a_word_has():

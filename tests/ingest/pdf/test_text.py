@@ -16,19 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gre_bench.ingest.pdf.extraction import order_rows, read_pdf
+from gre_bench.ingest.pdf.extraction import read_pdf, sort_in_reading_order
 from gre_bench.ingest.pdf.hidden import detect_hidden_text
 from gre_bench.ingest.pdf.matter import extract_abstract
 from gre_bench.ingest.pdf.paragraphs import (
     FontMetrics,
     Paragraph,
     count_row_words,
-    drop_debris,
-    join_rows,
+    drop_formula_and_table_fragments,
+    join_rows_into_one_line,
     measure_font_metrics,
     reads_as_prose,
 )
-from gre_bench.ingest.pdf.rows import TextLine, is_note_mark, read_page
+from gre_bench.ingest.pdf.rows import TextLine, is_footnote_mark, read_page
 from gre_bench.ingest.pdf.text import PdfText, SuspectText, sum_by_fate
 from tests.conftest import ROOT, real, script
 from tests.ingest.pdf.reading import QUICK, read_of
@@ -141,12 +141,12 @@ def test_the_sample_pdfs_are_what_their_sources_make():
     ],
 )
 def test_a_word_broken_at_the_end_of_a_line_is_mended(lines, elsewhere, expected):
-    assert join_rows(rows(*lines), count_row_words(rows(*elsewhere, *lines))) == expected
+    assert join_rows_into_one_line(rows(*lines), count_row_words(rows(*elsewhere, *lines))) == expected
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), max_size=6))
 def test_joining_never_leaves_a_line_break_or_a_control_character(texts):
-    joint = join_rows(rows(*texts), count_row_words(rows(*texts)))
+    joint = join_rows_into_one_line(rows(*texts), count_row_words(rows(*texts)))
     assert not re.search(r"[\x00-\x1f]", joint)
 
 
@@ -268,7 +268,7 @@ def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
         page.insert_text((304.6, 57), "2", fontsize=5)
         sight = detect_hidden_text(page, 2)
         read = read_page(sight, 0, 2, (612, 792))
-    line = " ".join(row.text for row in order_rows([read]) if "remark" in row.text)
+    line = " ".join(row.text for row in sort_in_reading_order([read]) if "remark" in row.text)
     assert "remark7" not in line and "remark" in line and "x2" in line
 
 
@@ -279,7 +279,7 @@ def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
      ("123", "reference", False)],
 )  # fmt: skip
 def test_a_footnote_mark_is_told_from_an_exponent(mark, before, expected):
-    assert is_note_mark(mark, before) is expected
+    assert is_footnote_mark(mark, before) is expected
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_footnote_mark_is_told_from_an_exponent(mark, before, expected):
 def test_scraps_of_formulas_and_tables_are_dropped_and_sentences_kept(texts, debris):
     part = Paragraph("text", rows(*texts))
     heading = Paragraph("heading", rows(*texts))
-    drop_debris([part, heading])
+    drop_formula_and_table_fragments([part, heading])
     assert {row.fate for row in part.rows} == {"scraps" if debris else None}
     assert {row.fate for row in heading.rows} == {None}
 

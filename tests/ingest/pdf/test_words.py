@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.extraction import read_pdf
 from gre_bench.ingest.pdf.hidden import read_glyphs
-from gre_bench.ingest.pdf.text import FATES, PageWords, PdfText, format_ranges, list_doubts, sum_by_fate
+from gre_bench.ingest.pdf.text import (
+    FATES,
+    PageWordCounts,
+    PdfText,
+    format_ranges,
+    list_completeness_doubts,
+    sum_by_fate,
+)
 from tests.conftest import SIXTEEN, real
 from tests.ingest.pdf.hiding import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import LAYOUTS, Press, contents, front, paragraph
@@ -166,8 +173,8 @@ def test_captions_alike_at_the_head_of_pages_are_no_headers():
     assert Counter(got)["cohort"] >= 4 and " ".join(got).count("results of the same cohort") == 4
 
 
-def counts(**fates: int) -> PageWords:
-    return PageWords(1, {fate.replace("_", " "): count for fate, count in fates.items()})
+def counts(**fates: int) -> PageWordCounts:
+    return PageWordCounts(1, {fate.replace("_", " "): count for fate, count in fates.items()})
 
 
 @pytest.mark.parametrize(
@@ -191,15 +198,15 @@ def counts(**fates: int) -> PageWords:
     ],
 )  # fmt: skip
 def test_a_text_is_doubtful_where_most_of_it_is_gone_or_a_page_without_a_reason(pages, doubtful):
-    assert bool(list_doubts(pages)) is doubtful
-    assert all("\n" not in line for line in list_doubts(pages))
+    assert bool(list_completeness_doubts(pages)) is doubtful
+    assert all("\n" not in line for line in list_completeness_doubts(pages))
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(sorted(FATES)), st.integers(1, 9999)), max_size=5))
 def test_doubts_never_fail_and_totals_keep_every_word(fates):
-    pages = [PageWords(number, words) for number, words in enumerate(fates, 1)]
+    pages = [PageWordCounts(number, words) for number, words in enumerate(fates, 1)]
     assert sum(sum_by_fate(pages).values()) == sum(page.total for page in pages)
-    assert isinstance(list_doubts(pages), list)
+    assert isinstance(list_completeness_doubts(pages), list)
 
 
 def test_a_paper_of_which_most_is_dropped_is_doubtful_and_its_text_still_usable_and_pages_are_shown_as_ranges():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.ingest.records import inspect_logs
-from gre_bench.ingest.records.cells import UNFINISHED, Imported
+from gre_bench.ingest.records.cells import UNFINISHED, ImportResult
 from gre_bench.ingest.records.inspect_logs import LoggedSample, choose_reviews, is_log, read_logs
 from gre_bench.ingest.records.tables import REVIEW_COLUMNS, read_new_reviews
 
@@ -35,7 +35,7 @@ def in_this_process(monkeypatch):
             except SourceError as error:
                 yield file, error
 
-    monkeypatch.setattr(inspect_logs, "read_isolated", read)
+    monkeypatch.setattr(inspect_logs, "read_files_in_child_process", read)
 
 
 def sample(paper: object, text: str = "A review.", epoch: int = 1, **more):
@@ -162,7 +162,7 @@ def test_reviews_that_were_asked_otherwise_are_never_mixed(log_module, tmp_path)
     # A model with a strange name is a candidate, and never the humans.
     for model, candidate in (("hf/my model (v2)", "hf/my-model-v2-"), ("human", "model/human")):
         written(logs, "b.eval", [sample("s01")], temperature=1.0, model=model)
-        assert [row["candidate"] for _, row in read_logs(logs, Imported())] == [MODEL, candidate]
+        assert [row["candidate"] for _, row in read_logs(logs, ImportResult())] == [MODEL, candidate]
 
 
 def test_a_damaged_log_is_one_line_and_its_neighbours_are_read(log_module, tmp_path):
@@ -173,7 +173,7 @@ def test_a_damaged_log_is_one_line_and_its_neighbours_are_read(log_module, tmp_p
         (logs / "c.eval").write_bytes(whole[:size])
         with pytest.raises(SourceError, match=r"^c.eval cannot be read as a log of inspect_ai: [^\n]*$"):
             read(logs / "c.eval")
-    taken = Imported()
+    taken = ImportResult()
     assert len(read_logs(logs, taken)) == 2
     assert [(one.item, one.code) for one in taken.refusals] == [("log b.json", ""), ("log c.eval", "")]
 
@@ -183,13 +183,13 @@ def test_what_holds_no_log_is_told_and_without_inspect_ai_the_extra_is_named(tmp
     for path in (tmp_path, tmp_path / "notes.json"):
         assert not is_log(path)
         with pytest.raises(SourceError, match=r"is or holds no log of inspect_ai"):
-            read_logs(path, Imported())
+            read_logs(path, ImportResult())
     with pytest.raises(SourceError, match=r"^no file .*gone.eval"):
-        read_logs(tmp_path / "gone.eval", Imported())
+        read_logs(tmp_path / "gone.eval", ImportResult())
     (tmp_path / "run.eval").write_bytes(b"PK")
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(SettingsError, match=r"^run.eval is a log .* pip install 'gre-bench\[inspect\]'$"):
-        read_logs(tmp_path / "run.eval", Imported())
+        read_logs(tmp_path / "run.eval", ImportResult())
 
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["one", "two"]))
@@ -209,7 +209,7 @@ SAMPLES = st.lists(
 
 @given(SAMPLES)
 def test_every_paper_of_a_candidate_ends_as_one_row_or_one_refusal(samples):
-    taken = Imported()
+    taken = ImportResult()
     rows = {(row["candidate"], row["paper_id"]): row["review"] for _, row in choose_reviews(samples, taken)}
     refused = [(one.item.rpartition(" by ")[2], one.paper_id) for one in taken.refusals]
     assert sorted([*rows, *refused]) == sorted({(one.candidate, one.paper_id) for one in samples})

@@ -24,7 +24,7 @@ from gre_bench.ingest.records.notes import (
 )
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.tables import read_new_papers, read_new_reviews
-from gre_bench.ingest.records.venues import Venue, find_venue_entry
+from gre_bench.ingest.records.venues import VenueYear, find_venue_entry
 from tests.conftest import ROOT, SIXTEEN, real, script
 from tests.one_line import one_line
 
@@ -445,7 +445,7 @@ def test_all_real_notes_become_records(year, counts, ratings):
 
 @pytest.mark.shared
 def test_raw_forums_of_api_v1_become_records():
-    venue = Venue(
+    venue = VenueYear(
         venue="CDNNRIA", year=2018, api=1, group="NIPS.cc/2018/Workshop/CDNNRIA", submissions=("Blind_Submission",), reviews=("Official_Review",),
         decisions=("Decision",), other_replies=("Official_Comment", "Comment"), status="invitation", text=(("review", ""),), rating="rating",
         rating_scale=(1, 2, 3, 4, 5), confidence="confidence", confidence_scale=(1, 2, 3), other_fields=("title",), evidence="real notes",

@@ -18,7 +18,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Review
 from gre_bench.ingest.datasets.graded import read_graded_reviews
 from gre_bench.ingest.records import row_files
-from gre_bench.ingest.records.columns import ColumnNames, parse_stated_columns
+from gre_bench.ingest.records.columns import ColumnOptions, parse_stated_columns
 from gre_bench.ingest.records.isolated import replace_non_json
 from gre_bench.ingest.records.tables import read_new_papers, read_new_points, read_new_reviews
 from tests.one_line import one_line
@@ -42,7 +42,7 @@ def write(folder, rows, name="rows.jsonl"):
 
 def read(path, columns=(), guess=True, papers=("p1", "p2"), by="m", **how):
     return read_new_reviews(
-        path, {}, {}, papers, by=by, reading=ColumnNames(parse_stated_columns(columns), guess), **how
+        path, {}, {}, papers, by=by, reading=ColumnOptions(parse_stated_columns(columns), guess), **how
     )
 
 
@@ -129,7 +129,7 @@ def test_a_human_review_that_a_file_repeats_counts_once_whether_in_one_import_or
     assert found.notes[-1] == "4 rows repeat another row; each review counts once" and not found.refusals
     known = {review.review_id: review for review in found.reviews}
     more = write(tmp_path, [{"paper_id": "p1", "review": f"{LONG} {text}"} for text in "ca"], "more.csv")
-    again = read_new_reviews(more, known, {}, ("p1", "p2"), by="human", reading=ColumnNames({}, True))
+    again = read_new_reviews(more, known, {}, ("p1", "p2"), by="human", reading=ColumnOptions({}, True))
     assert [(review.review_id, review.text) for review in again.reviews] == [("p1:3", f"{LONG} c")]
     assert (again.added, again.unchanged, again.notes) == (1, 1, [])
 
@@ -139,7 +139,7 @@ def test_a_text_that_a_human_review_of_the_paper_has_is_told(tmp_path, by):
     known = {f"{paper}:1": Review(f"{paper}:1", paper, "human", LONG, 1) for paper in ("p1", "p2")}
     rows = [{"paper_id": paper, "review_id": f"{paper}-x", "review": text} for paper, text in
             (("p1", LONG), ("p2", f"{LONG} Else."))]  # fmt: skip
-    found = read_new_reviews(write(tmp_path, rows), known, {}, ("p1", "p2"), by=by, reading=ColumnNames({}, True))
+    found = read_new_reviews(write(tmp_path, rows), known, {}, ("p1", "p2"), by=by, reading=ColumnOptions({}, True))
     assert len(found.reviews) == 2
     assert found.notes == [
         "word for word a human review of the same paper, so scored against its own text: 1 review (p1)"
@@ -252,7 +252,7 @@ def test_a_table_written_in_seven_formats_makes_the_same_records(tmp_path_factor
 
     stores = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_files, "read_isolated", read_here)
+        patch.setattr(row_files, "read_files_in_child_process", read_here)
         for path in seven_formats(tmp_path_factory.mktemp("seven"), rows):
             columns = [f"review={name}" for name in ("Summary", "Points", "When")]
             imported = read(path, columns, papers=[str(row["paper_id"]) for row in rows])
@@ -300,7 +300,7 @@ def test_an_id_that_is_a_list_or_an_object_is_refused_by_name_wherever_ids_are_r
             found = read(write(tmp_path, rows), guess=guess, **how)
             assert said(found) == [(1, f"{column} is {str(bad).strip()}, which is neither text nor a whole number")]
     found = read_new_papers(
-        write(tmp_path, [{"paper_id": bad}, {"paper_id": "p2"}]), {}, reading=ColumnNames({}, guess)
+        write(tmp_path, [{"paper_id": bad}, {"paper_id": "p2"}]), {}, reading=ColumnOptions({}, guess)
     )
     assert [paper.paper_id for paper in found.papers] == ["p2"] and len(found.refusals) == 1
     points = [{"paper_id": bad, "review_id": "r", "point": "x"}, {"paper_id": "p1", "review_id": bad, "point": "x"},

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SourceError
 from gre_bench.ingest.records import row_files
-from gre_bench.ingest.records.cells import Imported
-from gre_bench.ingest.records.row_files import read_all_rows, read_notes_file, read_rows, read_texts
+from gre_bench.ingest.records.cells import ImportResult
+from gre_bench.ingest.records.row_files import read_notes_file, read_paper_texts, read_rows, read_rows_without_refusals
 from tests.one_line import one_line
 
 PACKED = gzip.compress(b'{"id": 1}\n' * 9, mtime=0)
@@ -56,7 +56,7 @@ def test_what_cannot_be_read_is_one_line(tmp_path, name, content, says):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with one_line(says, kind=SourceError):
-        read_all_rows(tmp_path / name)
+        read_rows_without_refusals(tmp_path / name)
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
@@ -80,9 +80,9 @@ def test_the_same_rows_in_every_format_are_the_same(tmp_path_factory, cells):
         return [(file, read(file)) for file in files]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_files, "read_isolated", read_here)
+        patch.setattr(row_files, "read_files_in_child_process", read_here)
         for name in ("r.csv", "r.tsv", "r.parquet", "r.jsonl", "r.jsonl.gz", "r.json"):
-            found = [row for _, row in read_rows(folder / name, Imported())[0]]
+            found = [row for _, row in read_rows(folder / name, ImportResult())[0]]
             if name in ("r.csv", "r.tsv"):
                 found = [row | {"n": int(row["n"]), "x": float(row["x"])} for row in found]
             assert found == rows
@@ -90,7 +90,7 @@ def test_the_same_rows_in_every_format_are_the_same(tmp_path_factory, cells):
 
 def test_a_row_of_too_many_cells_is_refused_and_the_rest_read_and_notes_are_json_lines_alone(tmp_path):
     (tmp_path / "g.csv").write_bytes('\ufeffid,review\np1,"one, two\nthree"\np1,x,extra\n\np1,last\n'.encode())
-    imported = Imported()
+    imported = ImportResult()
     rows, columns = read_rows(tmp_path / "g.csv", imported)
     assert ([row["review"] for _, row in rows], columns) == (["one, two\nthree", "last"], ["id", "review"])
     assert [(one.number, one.reason) for one in imported.refusals] == [(2, "it has 3 cells, and the heading has 2")]
@@ -109,7 +109,7 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
         table.to_parquet(tmp_path / name)
     else:
         table.to_json(tmp_path / name, orient="records", lines=True)
-    assert read_texts(tmp_path / name) == {"a": "A.\n"}
+    assert read_paper_texts(tmp_path / name) == {"a": "A.\n"}
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
 def test_texts_that_cannot_be_used_are_refused_in_one_line(tmp_path, rows, says):
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(SourceError) as error:
-        read_texts(tmp_path / "t.jsonl")
+        read_paper_texts(tmp_path / "t.jsonl")
     assert str(error.value) == says

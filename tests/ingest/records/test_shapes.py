@@ -11,7 +11,7 @@ import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN, Review
-from gre_bench.ingest.records.columns import ColumnNames, parse_conditions, parse_stated_columns
+from gre_bench.ingest.records.columns import ColumnOptions, parse_row_filters, parse_stated_columns
 from gre_bench.ingest.records.opening import resolve_local_path
 from gre_bench.ingest.records.shapes import SHAPES
 from gre_bench.ingest.records.tables import read_new_points, read_new_reviews
@@ -87,9 +87,9 @@ KNOWN = {
 
 
 def read(path, by: str | None = "m", columns=(), where=(), guess=False, papers=("p1", "p2"), **how):
-    reading = ColumnNames(parse_stated_columns(columns), guess, parse_conditions(where))
+    reading = ColumnOptions(parse_stated_columns(columns), guess, parse_row_filters(where))
     imported = read_new_reviews(path, {}, {}, papers, by=by, reading=reading, **how)
-    reading.check_used()
+    reading.require_all_headers_used()
     return imported
 
 
@@ -284,7 +284,7 @@ def test_rows_of_ai_reviewers_are_never_taken_for_human_ones_and_where_chooses_r
     with pytest.raises(SettingsError, match="--where kind=.ai.: no file here has a column of that name"):
         read(path, where=["kind=ai"])
     with pytest.raises(SettingsError, match="--where kind: write COLUMN=VALUE"):
-        parse_conditions(["kind"])
+        parse_row_filters(["kind"])
 
 
 def test_one_line_says_what_became_of_every_row(tmp_path):

@@ -14,10 +14,10 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Judgments, Paper, Review
 from gre_bench.ingest.records.cells import read_prose, shorten_cell
 from gre_bench.ingest.records.columns import (
-    ColumnNames,
+    ColumnOptions,
     PaperIdMatcher,
-    UnsureError,
-    clean_id,
+    UnclearColumnsError,
+    make_valid_id,
     parse_stated_columns,
     rename_to_fields,
 )
@@ -266,7 +266,7 @@ LONG = "The method is sound, but the evaluation has too few seeds and no strong 
 
 def found(cells, columns=(), guess=True, papers=("P1", "P2"), wanted=REVIEW_COLUMNS):
     rows = [(number, dict(cells) | {"n": number}) for number in (1, 2)]
-    reading = ColumnNames(parse_stated_columns(columns), guess)
+    reading = ColumnOptions(parse_stated_columns(columns), guess)
     table, _, line = rename_to_fields("f.csv", rows, [*cells, "n"], wanted, reading, PaperIdMatcher(papers))
     row = table[0][1]
     return row | ({"review": read_prose(row, "review")} if "review" in row else {}), line
@@ -284,18 +284,20 @@ def test_what_is_unclear_is_asked_for_and_can_be_stated_and_without_guessing_onl
     row, line = found({"Paper ID": "P1", "REVIEW": LONG, "Score": "6"}, guess=False)
     assert (row["paper_id"], row["review"], line, "rating" in row) == ("P1", LONG, None, False)
     cells = {"id": "P1", "First": LONG, "Second": LONG}
-    with pytest.raises(UnsureError, match=r'unclear which column holds the review.*--columns review="First"') as unsure:
+    with pytest.raises(
+        UnclearColumnsError, match=r'unclear which column holds the review.*--columns review="First"'
+    ) as unsure:
         found(cells)
     assert [item.choices for item in unsure.value.unclear] == [["First", "Second"]]
     row, _ = found(cells, ["review=second", "review=First"])
     assert row["review"] == f"Second:\n{LONG}\n\nFirst:\n{LONG}"
-    with pytest.raises(UnsureError, match="no column names the papers that are known"):
+    with pytest.raises(UnclearColumnsError, match="no column names the papers that are known"):
         found({"Reviewer #": "1", "What": LONG})
 
 
 def test_a_number_of_a_reviewer_is_a_slot_only_if_it_tells_the_reviews_of_a_paper_apart():
     rows = [(n, {"id": "P1", "review": LONG, "Reviewer #": str(n)}) for n in (1, 2)]
-    how = ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnNames({}, True), None
+    how = ["id", "review", "Reviewer #"], REVIEW_COLUMNS, ColumnOptions({}, True), None
     table, _, _ = rename_to_fields("f", rows, *how)
     assert [row["slot"] for _, row in table] == ["1", "2"]
     same = [(n, row | {"Reviewer #": "7"}) for n, row in rows]
@@ -308,10 +310,10 @@ def test_a_pair_of_another_form_or_a_stated_header_that_no_file_has_is_one_line(
     for pair in ("review", "=x", "review=", "colour=blue"):
         with pytest.raises(SettingsError, match=r'write FIELD="HEADER"; fields: paper_id'):
             parse_stated_columns([pair])
-    reading = ColumnNames(parse_stated_columns(["review=Text", "rating=Zz"]))
+    reading = ColumnOptions(parse_stated_columns(["review=Text", "rating=Zz"]))
     rename_to_fields("f", [(1, {"text": "x"})], ["text"], REVIEW_COLUMNS, reading, None)
     with pytest.raises(SettingsError, match='--columns rating="Zz": no file here has a column of that name'):
-        reading.check_used()
+        reading.require_all_headers_used()
 
 
 @pytest.mark.parametrize(
@@ -334,20 +336,20 @@ def test_every_id_means_itself_with_and_without_an_ending_and_a_name_in_part_the
     ids = PaperIdMatcher(names)
     for name in names:
         assert ids.match_known_id(name) == name
-        assert clean_id(f"folder/{name}.pdf") == name.strip("-")
+        assert make_valid_id(f"folder/{name}.pdf") == name.strip("-")
 
 
 def test_ids_that_differ_in_letters_outside_ascii_stay_apart():
     names = ["机器-1", "视觉-1", "ж1", "1", "Müller-1", "Moller-1"]
-    assert len({clean_id(name) for name in names}) == len(names)
-    ids = PaperIdMatcher([clean_id("机器-1")])
-    assert ids.match_known_id("机器-1.pdf") == clean_id("机器-1") and ids.match_known_id("视觉-1") is None
+    assert len({make_valid_id(name) for name in names}) == len(names)
+    ids = PaperIdMatcher([make_valid_id("机器-1")])
+    assert ids.match_known_id("机器-1.pdf") == make_valid_id("机器-1") and ids.match_known_id("视觉-1") is None
 
 
 def test_two_ids_that_become_one_are_refused(tmp_path):
     path = tmp_path / "papers.csv"
     path.write_text("paper_id,title,abstract\na b,One,An abstract.\na?b,Two,Another.\n")
-    imported = read_new_papers(path, {}, reading=ColumnNames({}, True))
+    imported = read_new_papers(path, {}, reading=ColumnOptions({}, True))
     assert [paper.title for paper in imported.papers] == ["One"]
     assert "a?b and a b both become a-b" in imported.refusals[0].reason
 

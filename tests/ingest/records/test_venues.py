@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.ingest.records.notes import check_review_form, read_notes
 from gre_bench.ingest.records.row_files import read_notes_file
 from gre_bench.ingest.records.venues import (
-    Venue,
+    VenueYear,
     check_verified,
     find_newest_year,
     find_venue_entry,
@@ -178,7 +178,7 @@ def test_a_faulty_file_is_refused_in_one_line(tmp_path, text, says):
 def test_the_file_explains_every_key_that_an_entry_may_have():
     text = (ROOT / "data" / "venues.toml").read_text()
     explained = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
-    keys = {key.removesuffix("_scale") for key in Venue.model_fields} - {"venue", "year"}
+    keys = {key.removesuffix("_scale") for key in VenueYear.model_fields} - {"venue", "year"}
     assert {key for key in keys if key not in explained} == set()
     assert len(tomllib.loads(text)["venue"]) == 17
 

@@ -7,7 +7,12 @@ import json
 import pytest
 
 from gre_bench.ingest.records import versions
-from gre_bench.ingest.records.versions import ChosenVersion, choose_version, find_pdf_version_status, list_versions
+from gre_bench.ingest.records.versions import (
+    ChosenReviewVersion,
+    choose_version,
+    find_pdf_version_status,
+    list_versions,
+)
 from tests.conftest import real
 
 REBUTTAL = 2000
@@ -87,21 +92,21 @@ ENVELOPE = {"id": "b", "tcdate": 3000, "note": {"readers": ["everyone"]}}
     ("note", "history", "opens", "chosen", "due"),
     [
         # never changed, and changed before the rebuttal opened
-        (review(), None, REBUTTAL, ChosenVersion(None, 1000, 1, "unedited"), False),
-        (review(), None, None, ChosenVersion(None, 1000, 1, "unedited"), False),
-        (review(tmdate=1999), None, REBUTTAL, ChosenVersion(None, 1999, 1, "unedited"), False),
+        (review(), None, REBUTTAL, ChosenReviewVersion(None, 1000, 1, "unedited"), False),
+        (review(), None, None, ChosenReviewVersion(None, 1000, 1, "unedited"), False),
+        (review(tmdate=1999), None, REBUTTAL, ChosenReviewVersion(None, 1999, 1, "unedited"), False),
         # changed after: the last version from before counts, also where the change itself is not shown
-        (review(tmdate=2000), edits(("a", 1000, "one"), ("b", 1999, "two"), ("c", 2000, "now")), REBUTTAL, ChosenVersion("b", 1999, 3, "before_rebuttal"), True),
-        (review(tmdate=3000, review=value("hidden")), edits(("a", 1000, "one")), REBUTTAL, ChosenVersion("a", 1000, 1, "before_rebuttal"), True),
+        (review(tmdate=2000), edits(("a", 1000, "one"), ("b", 1999, "two"), ("c", 2000, "now")), REBUTTAL, ChosenReviewVersion("b", 1999, 3, "before_rebuttal"), True),
+        (review(tmdate=3000, review=value("hidden")), edits(("a", 1000, "one")), REBUTTAL, ChosenReviewVersion("a", 1000, 1, "before_rebuttal"), True),
         # only its envelope changed
-        (review(tmdate=3000, review=value("now")), [*edits(("a", 1000, "now")), ENVELOPE], REBUTTAL, ChosenVersion(None, 1000, 1, "unedited"), True),
-        (review(tmdate=3000, review=value("now")), [edit("a", 1000, review={"value": "now", "readers": ["chairs"]}), edit("b", 3000, review=OPEN)], REBUTTAL, ChosenVersion(None, 1000, 2, "unedited"), True),
+        (review(tmdate=3000, review=value("now")), [*edits(("a", 1000, "now")), ENVELOPE], REBUTTAL, ChosenReviewVersion(None, 1000, 1, "unedited"), True),
+        (review(tmdate=3000, review=value("now")), [edit("a", 1000, review={"value": "now", "readers": ["chairs"]}), edit("b", 3000, review=OPEN)], REBUTTAL, ChosenReviewVersion(None, 1000, 2, "unedited"), True),
         # written after the rebuttal opened: it counts as it was first, and is marked
-        (review(tcdate=2500, tmdate=2600), edits(("a", 2500, "one"), ("b", 2600, "two")), REBUTTAL, ChosenVersion("a", 2500, 2, "late"), True),
+        (review(tcdate=2500, tmdate=2600), edits(("a", 2500, "one"), ("b", 2600, "two")), REBUTTAL, ChosenReviewVersion("a", 2500, 2, "late"), True),
         # no history, or no date: the last version counts, and is marked
-        (review(tmdate=2500), None, REBUTTAL, ChosenVersion(None, 2500, 1, "not_asked"), True),
-        (review(tmdate=2500), [], REBUTTAL, ChosenVersion(None, 2500, 1, "not_public"), True),
-        (review(tmdate=1500), edits(("a", 1000, "one"), ("b", 1500, "two")), None, ChosenVersion(None, 1500, 2, "no_date"), True),
+        (review(tmdate=2500), None, REBUTTAL, ChosenReviewVersion(None, 2500, 1, "not_asked"), True),
+        (review(tmdate=2500), [], REBUTTAL, ChosenReviewVersion(None, 2500, 1, "not_public"), True),
+        (review(tmdate=1500), edits(("a", 1000, "one"), ("b", 1500, "two")), None, ChosenReviewVersion(None, 1500, 2, "no_date"), True),
     ],
 )  # fmt: skip
 def test_the_version_that_counts_is_the_reviewers_own_view_before_the_rebuttal(note, history, opens, chosen, due):
@@ -155,7 +160,7 @@ def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_o
     made, last = changed["tcdate"], changed["tmdate"]
     assert choose_version(changed, changed["revisions"], last + 1).rule == "unedited"
     # It was changed in place, and what it said before is gone: that is marked, not made up.
-    assert choose_version(changed, changed["revisions"], (made + last) // 2) == ChosenVersion(
+    assert choose_version(changed, changed["revisions"], (made + last) // 2) == ChosenReviewVersion(
         changed["revisions"][0]["id"], last, 1, "late"
     )
     decided = 1541618243229

@@ -18,7 +18,7 @@ from gre_bench.core.errors import BudgetReached, SettingsError, Stopped
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.refreshing import refresh
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.runs.running_studies import study_rows
+from gre_bench.pipeline.runs.running_studies import summarise_studies
 from gre_bench.pipeline.validating import validate
 from gre_bench.store import Store
 from gre_bench.store.queries import OUTCOMES
@@ -31,7 +31,7 @@ from gre_bench.studies.guideline_comparison import GuidelineJob
 from gre_bench.studies.review_quality import QualityJob, generate_group_guideline, load_fielded_reviews
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
-from gre_bench.writing.spend_log import spend_log_of
+from gre_bench.writing.spend_log import open_spend_log
 from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
@@ -112,7 +112,7 @@ def job(tmp_path):
 
 DOING = {
     ExaminerJob: comparison.compare,
-    GuidelineJob: guideline_comparison.compare_conditions,
+    GuidelineJob: guideline_comparison.run_guideline_comparison,
     QualityJob: review_quality.grade,
 }
 ESTIMATES = {
@@ -166,7 +166,7 @@ def test_a_study_pauses_at_its_bound_as_estimated_and_a_raise_pays_only_the_rest
             ):
                 run(job(kind, server.url, requests=bound))
             assert server.count == whole + bound
-            [row] = study_rows(job(kind, server.url).state)
+            [row] = summarise_studies(job(kind, server.url).state)
             assert (row["state"], row["spent"]["requests"], row["remaining"]) == ("paused", bound, {"requests": 0})
         plan = estimated(job(kind, server.url, requests=planned))
         [row] = plan["models"]
@@ -176,7 +176,7 @@ def test_a_study_pauses_at_its_bound_as_estimated_and_a_raise_pays_only_the_rest
         assert estimated(job(kind, server.url))["models"][0]["requests"] == 0
         assert server.count == 2 * whole
     assert left_by(resumed) == left_by(undisturbed) and len(left_by(resumed)) >= 1
-    [row] = study_rows(resumed.state)
+    [row] = summarise_studies(resumed.state)
     assert (row["state"], row["remaining"], row["spent_by_model"][LM]["answered"]) == ("done", {"requests": 0}, whole)
 
 
@@ -212,7 +212,7 @@ def test_a_study_is_made_again_from_the_archive_without_one_request(job, kind):
     again = job(kind, server.url, requests=asked)
     run(again)
     assert left_by(again) == before
-    assert spend_log_of(made.state).spent_on_all_models(made.writer_context.account).requests == asked == server.count
+    assert open_spend_log(made.state).spent_on_all_models(made.writer_context.account).requests == asked == server.count
 
 
 def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
@@ -258,17 +258,20 @@ def test_a_study_that_was_stopped_or_killed_says_so(job, monkeypatch):
 
         with monkeypatch.context() as patched, pytest.raises(Stopped):
             patched.setattr(steps, "rate_papers", stop)
-            guideline_comparison.compare_conditions(made)
-        [row] = study_rows(made.state)
+            guideline_comparison.run_guideline_comparison(made)
+        [row] = summarise_studies(made.state)
         assert (row["state"], row["message"]) == ("stopped", "stopped by hand; the same command goes on from there")
         gone = subprocess.Popen([sys.executable, "-c", ""])
         gone.wait()
         file = folder_of(made) / "status.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | {"state": "running", "pid": gone.pid}))
-        assert study_rows(made.state)[0]["state"] == "cut short"
+        assert summarise_studies(made.state)[0]["state"] == "cut short"
         file.write_text("{")
-        assert (study_rows(made.state)[0]["state"], study_rows(made.state)[0]["remaining"]) == ("unknown", {})
-        assert run(made)["outcome"] == "done" and study_rows(made.state)[0]["state"] == "done"
+        assert (summarise_studies(made.state)[0]["state"], summarise_studies(made.state)[0]["remaining"]) == (
+            "unknown",
+            {},
+        )
+        assert run(made)["outcome"] == "done" and summarise_studies(made.state)[0]["state"] == "done"
 
 
 def test_a_bound_that_would_bind_nothing_is_refused_before_anything_is_asked(job):
@@ -338,7 +341,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
     assert_same(tables(state), before)
     assert query(state, "select task, item, outcome, detail, final from replies order by all") == outcomes
     assert query(state, "select distinct archived from replies where outcome <> 'no_text'") == [(True,)]
-    assert spend_log_of(state).spent_on_all_models(EDITION).requests == asked
+    assert open_spend_log(state).spent_on_all_models(EDITION).requests == asked
 
 
 @pytest.mark.night

@@ -19,7 +19,7 @@ from gre_bench.core.settings import BudgetSettings
 from gre_bench.pipeline.runs.job import Progress
 from gre_bench.store import Store
 from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
-from gre_bench.writing.spend_log import ModelBudget, spend_log_of
+from gre_bench.writing.spend_log import ModelBudget, open_spend_log
 from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, assert_same, demo, refreshed, tables, use
 from tests.forks import CONTEXT
@@ -90,7 +90,7 @@ def test_a_status_shows_no_sum_of_money_where_the_price_is_unknown(tmp_path):
     store, model = Store(tmp_path, EDITION), Model(name="m/n", endpoint="http://127.0.0.1:1/v1", model="n")
     with store.lock("refresh"):
         store.copy_for_readers()
-    charged = ModelBudget(spend_log_of(tmp_path), EDITION, BudgetSettings(), model)
+    charged = ModelBudget(open_spend_log(tmp_path), EDITION, BudgetSettings(), model)
     charged.reserve_request()
     charged.record_spending(Chat("", ""), Completion("ok", "x", prompt_tokens=9, reply_tokens=9), 1.0)
     told = call("status", "--state", tmp_path)[1]

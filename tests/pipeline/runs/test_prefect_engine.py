@@ -33,7 +33,12 @@ from gre_bench.cli import app
 from gre_bench.core.errors import BudgetReached, Paused, ServiceDown, SettingsError, Stopped, UnfinishedError
 from gre_bench.pipeline.runs import prefect_engine
 from gre_bench.pipeline.runs.job import describe_ending
-from gre_bench.pipeline.runs.prefect_engine import await_server, require_server, summary_of, to_prefect_state
+from gre_bench.pipeline.runs.prefect_engine import (
+    await_server,
+    require_server,
+    run_and_return_prefect_state,
+    unwrap_flow_summary,
+)
 from gre_bench.store import INCLUDED_EDITION
 from tests.checks.test_doctor import answering as answering_all
 from tests.conftest import ROOT
@@ -76,7 +81,7 @@ def test_a_server_that_does_not_answer_is_one_line_and_nothing_is_begun(command,
         found = CliRunner().invoke(app.app, [*command.split(), *ASKED[command], "--state", str(tmp_path / "state")])
     error = found.exception
     assert isinstance(error, ServiceDown), found
-    assert app.exit_code(error) == 3
+    assert app.choose_error_exit_code(error) == 3
     line = str(error)
     assert "\n" not in line and api in line and "--no-prefect" in line and "nothing was begun" in line
     made = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
@@ -201,7 +206,7 @@ def work():
         sys.stdin.read()
     return {"well": urllib.request.urlopen(f"{api}/health").status, "session": os.getsid(server) == server}
 
-print(prefect_engine.run_flow_or_plain(True, work, dict), PREFECT_API_URL.value(), children(os.getpid()))
+print(prefect_engine.run_with_or_without_prefect(True, work, dict), PREFECT_API_URL.value(), children(os.getpid()))
 """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
     command = [sys.executable, "-c", program]
@@ -236,48 +241,52 @@ def raising(error: Exception) -> dict:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_what_is_done_is_its_summary(strict):
-    assert to_prefect_state(lambda *asked: DONE | {"asked": asked}, 1, 2, strict=strict) == DONE | {"asked": (1, 2)}
-    assert to_prefect_state(dict, strict=strict) == {}, "a flow that cannot end short of done says no outcome"
+    assert run_and_return_prefect_state(lambda *asked: DONE | {"asked": asked}, 1, 2, strict=strict) == DONE | {
+        "asked": (1, 2)
+    }
+    assert run_and_return_prefect_state(dict, strict=strict) == {}, (
+        "a flow that cannot end short of done says no outcome"
+    )
 
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("pause", [BudgetReached("raise it"), Paused("none left", 1.0)], ids=["budget", "service"])
 def test_a_pause_completes_the_run_under_its_own_name_and_is_raised_to_who_called(pause, strict):
-    state = to_prefect_state(raising, pause, strict=strict)
+    state = run_and_return_prefect_state(raising, pause, strict=strict)
     assert (state.is_completed(), state.name, state.message) == (True, "Paused", str(pause))
     with pytest.raises(type(pause)) as caught:
-        summary_of(state.data)
+        unwrap_flow_summary(state.data)
     assert caught.value is pause
 
 
 def test_a_pause_that_a_summary_tells_is_none_of_the_failures_of_a_strict_run():
     summary = {"venue": "ICLR 2025", "outcome": "paused", "message": "until noon"}
-    state = to_prefect_state(lambda: summary, strict=True)
+    state = run_and_return_prefect_state(lambda: summary, strict=True)
     assert (state.is_completed(), state.name, state.message) == (True, "Paused", "until noon")
-    assert summary_of(state.data) == summary
+    assert unwrap_flow_summary(state.data) == summary
 
 
 @pytest.mark.parametrize("outcome", ["incomplete", "fault"])
 def test_what_is_short_of_done_says_so_and_fails_where_it_must_not_be(outcome):
     summary = DONE | {"outcome": outcome, "message": "3 pairs"}
-    state = to_prefect_state(lambda: summary)
-    assert (state.is_completed(), state.name, summary_of(state.data)) == (True, outcome.capitalize(), summary)
-    strict = to_prefect_state(lambda: summary, strict=True)
+    state = run_and_return_prefect_state(lambda: summary)
+    assert (state.is_completed(), state.name, unwrap_flow_summary(state.data)) == (True, outcome.capitalize(), summary)
+    strict = run_and_return_prefect_state(lambda: summary, strict=True)
     assert (strict.is_failed(), strict.message) == (True, f"ICLR-2025: {outcome}, 3 pairs")
     assert isinstance(strict.data, UnfinishedError)
 
 
 def test_an_expected_error_fails_the_run_with_its_own_line_as_the_message():
     error = SettingsError("no roster nobody; name one of yearly")
-    state = to_prefect_state(raising, error)
+    state = run_and_return_prefect_state(raising, error)
     assert (state.is_failed(), state.message, state.data) == (True, str(error), error)
     with pytest.raises(OSError, match="gone"):
-        to_prefect_state(raising, OSError("gone"))
+        run_and_return_prefect_state(raising, OSError("gone"))
 
 
 @pytest.mark.parametrize("name", prefect_engine.RUNS)
 def test_prefect_adds_a_traceback_to_a_bug_and_none_to_an_expected_error(name, caplog):
-    to_prefect_state(dict)
+    run_and_return_prefect_state(dict)
     for error in (SettingsError("name another"), KeyError("bug")):
         try:
             raise error
@@ -299,7 +308,7 @@ def test_every_flow_ends_so(path):
     ]
     assert flows
     for each in flows:
-        assert ast.unparse(each.body[-1]).startswith("return to_prefect_state("), each.name
+        assert ast.unparse(each.body[-1]).startswith("return run_and_return_prefect_state("), each.name
 
 
 def test_a_server_whose_database_is_away_for_a_moment_is_asked_again(monkeypatch):

@@ -60,5 +60,5 @@ def test_where_nothing_is_due_nothing_is_begun_and_whatever_may_have_changed_mak
         assert runs_of_two(refresh) == (runs, runs), what
     assert runs_of_two(refresh, "scoring.ascii_fold=true") == (runs + 1, runs + 1)
     # The code of an installed package may have changed unseen.
-    monkeypatch.setattr(unchanged, "has_additions", lambda: True)
+    monkeypatch.setattr(unchanged, "has_extension_packages", lambda: True)
     assert refresh("scoring.ascii_fold=true")[0] == runs + 2

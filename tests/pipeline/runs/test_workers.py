@@ -22,7 +22,7 @@ from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings, RunSettings, load, load_recorded_settings
 from gre_bench.metrics.scoring import ScoringResult
-from gre_bench.pipeline.refreshing import check_job, refresh
+from gre_bench.pipeline.refreshing import check_job_and_name_candidates, refresh
 from gre_bench.pipeline.runs import workers as workers_module
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.workers import (
@@ -30,9 +30,9 @@ from gre_bench.pipeline.runs.workers import (
     MOST_DEATHS,
     VISIBLE,
     LostChunk,
-    Processes,
-    Threads,
-    Workers,
+    ProcessRunner,
+    ScoringWorkers,
+    ThreadRunner,
     build_runner,
     list_gpus,
 )
@@ -218,7 +218,7 @@ def handed_out(
     """What comes back for each of so many chunks, handed to *runner* by two workers."""
     monkeypatch.setattr(workers_module, "build_runner", lambda settings: runner)
     monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
-    with Workers(RunSettings(runner="processes", workers=2)) as workers:
+    with ScoringWorkers(RunSettings(runner="processes", workers=2)) as workers:
         return dict(workers.score_chunks(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
 
 
@@ -235,7 +235,7 @@ def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.Monk
     monkeypatch.setattr(workers_module, "build_runner", lambda settings: runner)
     monkeypatch.setattr(workers_module, "is_in_flow_run", lambda: True)
     prepared = []
-    with Workers(RunSettings(runner="processes", workers=1)) as workers:
+    with ScoringWorkers(RunSettings(runner="processes", workers=1)) as workers:
         scored = workers.score_chunks(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
         next(scored)
         assert len(prepared) == IN_FLIGHT
@@ -263,13 +263,13 @@ def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monk
     with pytest.raises(SettingsError, match="needs Prefect: gre-bench refresh, without --no-prefect"):
         refresh(Job(demo("run.runner=processes"), tmp_path))
     with pytest.raises(SettingsError, match="set run.runner = ray"):
-        check_job(Job(demo("run.gpus_per_worker=1"), tmp_path))
+        check_job_and_name_candidates(Job(demo("run.gpus_per_worker=1"), tmp_path))
     if NO_RAY:
         with pytest.raises(SettingsError, match="needs Ray"):
-            check_job(Job(demo("run.runner=ray"), tmp_path))
+            check_job_and_name_candidates(Job(demo("run.runner=ray"), tmp_path))
         return
     with pytest.raises(SettingsError, match="PREFECT_API_URL"):
-        check_job(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
+        check_job_and_name_candidates(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
 
 
 @pytest.mark.night
@@ -278,7 +278,7 @@ def test_each_worker_sees_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     from tests.pipeline.runs.devices import tell_device
 
     monkeypatch.setenv(VISIBLE, "GPU-a,GPU-b")
-    with require_server(), Processes(RunSettings(runner="processes", workers=3)) as runner:
+    with require_server(), ProcessRunner(RunSettings(runner="processes", workers=3)) as runner:
         futures = [runner.submit(tell_device, {}) for _ in range(9)]
         seen = dict(future.result() for future in futures)
     assert sorted(seen.values()) == ["GPU-a", "GPU-a", "GPU-b"]
@@ -319,7 +319,7 @@ def test_what_the_settings_for_ray_say_of_doing_without_it_can_be_done() -> None
     text = (ROOT / "deployments" / "ray.toml").read_text()
     on_cpus = text.partition("on the CPUs of this machine:")[2].partition("\n\n")[0]
     settings = load(ROOT / "deployments" / "ray.toml", tuple(re.findall(r"--set (\S+)", on_cpus)))
-    assert isinstance(build_runner(settings.run), Processes)
+    assert isinstance(build_runner(settings.run), ProcessRunner)
     # The settings for Ray ask for a GPU for each worker and for what it is good at.
     assert (settings.evaluation_lm.device, settings.evaluation_lm.dtype) == ("cpu", "float32")
     settings = load(ROOT / "deployments" / "ray.toml")
@@ -384,7 +384,7 @@ def test_what_waits_when_a_run_ends_is_not_begun() -> None:
         begun.append(number)
         may_end.wait(120)
 
-    with Threads(RunSettings(runner="threads", workers=1)) as runner:
+    with ThreadRunner(RunSettings(runner="threads", workers=1)) as runner:
         futures = [runner.submit(step, {"number": number}) for number in range(3)]
         while not begun:
             pass
@@ -395,4 +395,4 @@ def test_what_waits_when_a_run_ends_is_not_begun() -> None:
 
 def test_an_evaluation_lm_of_this_process_is_not_asked_by_several_threads(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"behind HTTP, which scripted is not: serve it .* run.runner = processes"):
-        check_job(Job(demo("run.runner=threads"), tmp_path))
+        check_job_and_name_candidates(Job(demo("run.runner=threads"), tmp_path))

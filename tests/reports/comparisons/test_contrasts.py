@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.release.manifest import read
+from gre_bench.release.manifest import read_manifest
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports import contrasts
-from gre_bench.reports.contrasts import compare_candidates, compare_contrasts, load_contrasts
+from gre_bench.reports.contrasts import compare_candidates, compute_contrasts_of_file, load_contrasts
 from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.reports.verifying import verify_release
 from gre_bench.store import Store
@@ -63,7 +63,7 @@ def board(tmp_path_factory):
 
 def test_a_contrast_is_students_test_of_the_papers_with_the_p_of_the_board(board):
     state, path = board
-    report = compare_contrasts(state, EDITION, path)
+    report = compute_contrasts_of_file(state, EDITION, path)
     rows = {(row["name"], row["metric"]): row for row in report["contrasts"]}
     assert {metric for name, metric in rows if name == "praise"} == {"gem"} < {m for n, m in rows if n == "care"}
     differences = query(
@@ -104,9 +104,9 @@ def test_the_screen_has_every_contrast_and_what_could_not_be_told(board):
 def test_a_release_states_the_contrasts_with_the_digest_of_their_file_and_they_are_made_again(board, tmp_path):
     state, path = board
     release = publish_edition(Store(state, EDITION), ReleaseStore(tmp_path, EDITION)).folder
-    about = read(release)
+    about = read_manifest(release)
     assert about["contrasts"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert len(about["contrasts"]["rows"]) == len(compare_contrasts(state, EDITION, path)["contrasts"])
+    assert len(about["contrasts"]["rows"]) == len(compute_contrasts_of_file(state, EDITION, path)["contrasts"])
     assert "Does care help?" in (release / "index.html").read_text()
     verify_release(release, again=True)
 

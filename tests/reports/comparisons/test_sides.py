@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.ranking.published_boards import PublishedNumber, pair_printed_and_computed
+from gre_bench.ranking.published_boards import PrintedOrComputedNumber, compare_printed_with_computed
 from gre_bench.reports.comparisons import load_run_side
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
@@ -150,6 +150,8 @@ def test_a_board_without_ranks_or_with_two_numbers_for_one_candidate_is_refused(
     ],
 )
 def test_a_cell_agrees_where_each_interval_holds_the_other_value(printed, found, within):
-    (row,) = pair_printed_and_computed([PublishedNumber("m", "i", *printed)], [PublishedNumber("m", "i", *found)])
+    (row,) = compare_printed_with_computed(
+        [PrintedOrComputedNumber("m", "i", *printed)], [PrintedOrComputedNumber("m", "i", *found)]
+    )
     assert row.within is within
     assert row.difference == pytest.approx(found[0] - printed[0])
