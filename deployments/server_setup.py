@@ -66,8 +66,8 @@ class Waits:
 
     *silence*: if a worker has taken a run and the run then sends no event for this long, it counts as crashed. A few
     heartbeats may get lost while the server's database is locked, so this wait spans several heartbeats.
-    *rest*: a crashed run is restarted after this time. A run that always crashes at once is thus tried six times an
-    hour.
+    *rest*: a crashed run is restarted after this time. With the default, 600 seconds, a run that always crashes at once
+    is tried six times an hour.
     *late*: a run that should have begun this long ago is reported.
     *once*: within this time, a run is restarted at most once, and at most one notification of it is sent. Prefect may
     set a final state again or evaluate one event up to four times if its database was locked.

@@ -3,9 +3,9 @@
     python data/sample/write_lm_reviews.py
 
 The LM, its endpoint and its sampling are those of smollm2-135m in data/models.toml; the prompt is that of Xu et al.
-2025, C.3. Requests are sent one at a time, each once. Each attempt is on disk before the next begins. The command asks
-only for papers without a text. It therefore continues where it was stopped, and sends no request once each paper has a
-text. `make_sample.py` turns the attempts into the candidate's reviews.
+2025, C.3. Requests are sent one at a time, each once. Each attempt is on disk before the next begins. No review is
+requested of a paper if an earlier attempt gave its text. The command therefore continues where it was stopped, and
+sends no request once each paper has a review. `make_sample.py` turns the attempts into the candidate's reviews.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ONCE = RetryPolicy(concurrency=1, timeout_s=3600.0, attempts=1)
 
 
 def attempts(papers: list[Paper], kept: list[dict[str, Any]], model: Model) -> Iterator[dict[str, Any]]:
-    """Asks for a review of each of *papers* without a text among the rows *kept*; yields the row of each attempt.
+    """Requests a review of each of *papers* for which no row in *kept* has a text; yields the row of each attempt.
 
     Ends early at an attempt that got no answer.
     """

@@ -85,7 +85,7 @@ class Model(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def identity(self) -> str:
-        """The name of the model in signatures: ``name@revision``, or ``name@model`` if the revision is unknown."""
+        """The name of the LM in signatures: ``name@revision``. The field `model` replaces an unknown revision."""
         return f"{self.name}@{self.revision or self.model}"
 
     @property

@@ -21,7 +21,8 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 class ScoringWorkload:
     """The texts that a measurement scores.
 
-    - *papers*: for each paper, its predictions. A prediction is a reply whose log-probability is computed.
+    - *papers*: for each paper, its predictions. A prediction is a reply whose log-probability is computed, with the
+      review and the synopsis that the LM reads before.
     - *pairs*: the number of pairs in all papers. A pair counts once for each synopsis, because each synopsis gives it
       another score.
     - *described*: the numbers of papers, candidates, references and synopses, in words.
@@ -33,7 +34,7 @@ class ScoringWorkload:
 
     @property
     def texts(self) -> list[str]:
-        """Returns the distinct texts of all predictions, in the order in which they first occur."""
+        """Returns the distinct reviews, synopses and replies of all predictions, in the order of first occurrence."""
         predictions = (item for paper in self.papers for item in paper)
         return list(dict.fromkeys(text for item in predictions for text in (item.x, item.synopsis, item.reply) if text))
 

@@ -160,7 +160,7 @@ class ContextFit:
 
     @property
     def trouble(self) -> str:
-        """Returns one line that says what does not fit; empty if nothing is known not to fit."""
+        """Returns one line about replies that are too long, or papers that do not fit or may not fit; else no text."""
         if self.max_output is not None and self.reply > self.max_output:
             return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:

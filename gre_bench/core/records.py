@@ -281,9 +281,10 @@ def explain_missing_text(case: Case) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The texts of one prediction: an evaluation LM predicts *reply*, given a review *x* and a *synopsis*.
+    """One prediction: an evaluation LM reads *x* and *synopsis*, then computes the log-probability of *reply*.
 
     *x*: the review that the LM has read, usually the candidate's; None if it has read none.
+    *synopsis*: the synopsis of the paper; None if the LM has read none.
     *prompt*: the name of the prompt that presents the three texts.
     """
 

@@ -313,7 +313,10 @@ ERRORS = ("inconsistent", "hallucination", "different_aspect")
 def sample_rationales(
     items: Sequence[GradingItem], grades: Sequence[Grade], rows: int, seed: int
 ) -> list[dict[str, str]]:
-    """Returns the rows of a spreadsheet: at most *rows* random rationales, with empty cells for the errors."""
+    """Returns the rows of a spreadsheet: at most *rows* random rationales, with empty cells for a human.
+
+    The human states in these cells which types of errors (`ERRORS`) a rationale has.
+    """
     rows_of_items = [
         {
             "item_id": item.item_id, "aspect": aspect, "score": f"{grade.parts.get(aspect, grade.value):g}",

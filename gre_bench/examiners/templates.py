@@ -75,11 +75,11 @@ TEST = ("relevance", "factuality", "fluency")
 class Template:
     """A prompt for grading, and its properties.
 
-    - *seed*: the number of the paper that defines the prompt: `KIM`, `KOTONYA` or `PRE`.
+    - *seed*: the three-digit number of the paper that the prompt is from: `KIM`, `KOTONYA` or `PRE`.
     - *prompt*: the name of the prompt's file, in which ``{item}`` stands for ``summary`` or ``review``.
     - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is used.
     - *granularities*: whether the prompt can be about the text as a whole (``coarse``) or about one aspect (``fine``).
-    - *bare*: whether the prompt requests only the score, so that a complete reply is a score and has its probability.
+    - *bare*: whether the prompt requests only the score. The probability of such a reply is that of the score.
     - *criteria*: the default set of criteria; None if the prompt states no criteria.
     - *repeats*: whether a reply may score an aspect several times, sentence by sentence; the mean counts.
     """

@@ -4,7 +4,7 @@
              notes.jsonl         the notes as received, one per line, a submission before its replies
              histories.jsonl     note_id and its versions as received, if they were requested
              reviews.jsonl       for each review: which version counts and why, and how many versions there are
-             papers.jsonl        for each paper: its PDF, that PDF's version, its licence, and whether it was sampled
+             papers.jsonl        for each paper: PDF, version of the PDF, licence, and whether the paper was sampled
              pdfs/<sha256>.pdf   every distinct PDF
              texts.parquet       paper_id and text, if the user supplies texts
 
@@ -244,13 +244,15 @@ def make_snapshot(
     """Makes, in *folder*, a snapshot of the raw *notes* of the *edition* with the PDFs and texts of their papers.
 
     - *pdfs*, *texts*: keyed by paper id. PDFs and texts of papers without a note are counted and left out.
-    - *papers*: {paper id: a dict about its PDF and licence, and whether it was sampled}. The dict has some of the keys
-      of `UNSTATED`; a key that it lacks gets the value in `UNSTATED`. *histories*: {note id: its versions}.
+    - *papers*: paper id → a dict with some of the keys of `UNSTATED`. They state facts about the paper's PDF, its
+      licence, and whether the paper was sampled. A missing key gets the value in `UNSTATED`.
+    - *histories*: {note id: its versions}.
     - *reviews*: the rows of `Snapshot.reviews`. *source*, *remarks*, *counts*, *previous*: as in `Manifest`.
     - *grouped*: whether *notes* are already grouped by paper, each submission first.
     - *link*: whether the PDF files are named by their SHA-256 and never change, so that they can be hard-linked.
 
-    Raises `SourceError` if *folder* exists, or if a PDF cannot be read or does not match its name.
+    Raises `SourceError` if *folder* exists or cannot be written, or if a PDF cannot be read. With *link*, it is also
+    raised if a PDF file's name is not the SHA-256 of its content.
     """
     if folder.exists():
         raise SourceError(f"snapshot {folder} exists already, and a snapshot never changes; name another folder")

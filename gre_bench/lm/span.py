@@ -37,9 +37,9 @@ _STOPPED_CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The token ids of a chat up to the end of the reply's turn, and the span to score.
+    """The token ids of a chat up to the end of the reply's turn, and which of these tokens are scored (the span).
 
-    - *first*, *last*: the indices of the span's first and last token in *ids*; *first* is at least 1.
+    - *first*, *last*: the indices in *ids* of the first and the last token to score; *first* is at least 1.
     - *escaped*: how often the chat's texts contained the text of a control token. A space breaks up each of them.
     """
 
@@ -103,7 +103,7 @@ class ChatTemplate:
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 
     def encode(self, chat: Chat) -> Conversation:
-        """Returns the token ids and the span of *chat*.
+        """Returns the token ids of *chat*, and the positions of the reply's tokens among them.
 
         Raises `SpanError` if its texts cannot be encoded, or if the template changes the reply. A tokenizer that
         normalizes text may turn other characters, such as full-width ones, into a control token. `SpanError` is
@@ -123,7 +123,7 @@ class ChatTemplate:
         return conversation
 
     def _encode_escaped_texts(self, system: str, user: str, reply: str) -> Conversation:
-        """Returns the token ids and the span of a chat whose texts do not spell out control tokens."""
+        """Does the work of `encode` for a chat whose texts do not spell out control tokens."""
         prompt = self._render_messages(system, user).rstrip()
         full = self._render_messages(system, user, reply)
         start, end = len(prompt), len(full) - len(self.ending)

@@ -321,8 +321,8 @@ BLOCK = 8
 class MovableReview:
     """A review that can be moved.
 
-    *key*: the review's id. *item*: the id of the paper on which it is scored. *about*: the ids of all papers that it
-    may describe; it must not be moved to any of these. *words*: its length.
+    *key*: the review's id. *item*: the id of the paper on which it is scored. *about*: the ids of all papers that the
+    review may be about; it must not be moved to any of these. *words*: its length.
     """
 
     key: str
@@ -361,8 +361,8 @@ def plan_moves(reviews: Sequence[MovableReview], seed: int) -> list[Move]:
     """Returns one move for each of *reviews* that can be moved, in their order; the moves do not depend on that order.
 
     Reviews of similar length are grouped into swaps at random (*seed*). The two reviews of a swap exchange papers. A
-    review that is left over joins a swap, and the three exchange papers in a ring. No review moves to a paper that it
-    may describe.
+    review that is left over joins a swap, and the three exchange papers in a ring. No review moves to a paper that the
+    review itself may be about.
     """
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
@@ -385,9 +385,9 @@ def plan_response_moves(
 ) -> list[MovedReview]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
-    Responses that the metric *recipe* cannot read are left out. So is the control ``generic``, which is the same for
-    every paper. Perturbed reviews move in the same way as the human baseline's reviews, so a difference between their
-    scores is due to the perturbation alone.
+    A response is the review that a metric reads as the candidate's. Responses without the text that the metric *recipe*
+    reads are left out. So is the control ``generic``, which is the same for every paper. Perturbed reviews move in the
+    same way as the human baseline's reviews. A difference between their scores is thus due to the perturbation alone.
     """
     moved: list[MovedReview] = []
     as_human: list[Move] = []
@@ -428,7 +428,7 @@ def count_scored_words(response: ReviewWithJudgments, recipe: Recipe, writer: st
 
 
 def _group_into_swaps(reviews: Sequence[MovableReview]) -> list[tuple[MovableReview, ...]]:
-    """Groups *reviews* into swaps of two or three. No review may describe the paper of another in its swap.
+    """Groups *reviews* into swaps of two or three. No review may be about the paper of another in its swap.
 
     Each review swaps with the first earlier review that is still free and with which it may exchange papers. A review
     that remains free joins one of the swaps of two if that is allowed, and is left out otherwise.

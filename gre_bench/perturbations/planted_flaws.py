@@ -179,8 +179,9 @@ def plant_flaw(flaw: Flaw, text: str, key: str, seed: int = 0) -> PlantedText:
     Raises `PerturbationError` if the flaw does not fit. The error's code is one of these:
 
     - ``nowhere``: no passage matches.
-    - ``not_clean``: the paper has a passage that must not be there, by ``unless`` or the rule ``paragraph``.
-    - ``no_topic``: no matching passage has two words for ``{topic}``.
+    - ``not_clean``: the flaw's ``unless`` matches the paper. Under the rule ``paragraph``, also if ``find`` would still
+      match the paper after each possible deletion.
+    - ``no_topic``: no matching passage has the two typical words that the placeholder ``{topic}`` needs.
     - ``nothing_changed``: the edit would change nothing.
     """
     if flaw.unless and re.search(flaw.unless, text):

@@ -65,9 +65,14 @@ def build_review_with_hidden_flaws(text: Sequence[str], named: Sequence[str], ch
 def write_scripted_review(
     script: str, pool: Sequence[str], planted: PlantedText | None, every: Sequence[PlantedText], chance: random.Random
 ) -> str:
-    """Returns a review that *script* writes of the text *planted*; None means the original paper.
+    """Writes a review of a paper by the fixed rules of a script; returns the text of the review.
 
-    *pool*: sentences of human reviews of the paper. *every*: all flaws of the catalogue, worded for this paper.
+    Args:
+        script: the name of the script, such as ``plain-50`` (see the module's docstring).
+        pool: sentences of human reviews of the paper.
+        planted: the copy under review, with its planted flaw; None if the text under review has no planted flaw.
+        every: one item for each flaw of the catalogue. It fills the placeholders in the flaw's sentences.
+        chance: the source of all random choices.
     """
     words, share = parse_script(script)
     text, happens = sample_sentences(pool, chance), chance.random() < share

@@ -71,7 +71,8 @@ def import_reviews(
     - *make_papers*: whether to add papers that the rows name and the edition lacks.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
 
-    Raises `SourceError` if every row names a candidate and some rows name another one than *by*, unless *only* is set.
+    Raises `SourceError` if *by* is stated although every row names a candidate, and not all of them name *by*. With
+    *only*, it is not raised for this reason.
     """
     path, known = resolve_local_path(path), read_known_reviews(store)
     imported = read_new_reviews(

@@ -47,7 +47,8 @@ def validate(job: Job) -> dict[str, Any]:
     """Validates the metrics of the job's settings; returns a summary with every effect and verdict.
 
     Effects and verdicts are those of all editions together. The summary's numbers of pairs, and the reasons why pairs
-    have no score, are those of the job's edition. A pilot (`Job.limit`) writes no validation record.
+    have no score, are those of the job's edition. A pilot, i.e. a run limited to some of the sampled papers
+    (`Job.limit`), writes no validation record.
     """
     job = check_scoring_job(job)
     job = replace(job, perturbations=choose_perturbations(job.settings))
@@ -134,9 +135,10 @@ def compute_and_store_effects(
 ) -> list[Row]:
     """Computes and stores the effect of every perturbation on the scores of every metric; writes validation records.
 
-    Returns one row per metric and perturbation. A pilot's effects are not stored. Effects computed together with other
-    editions (*beside*) are written only to the record, because an edition's tables hold only its own effects. A metric
-    gets a record only after all of its pairs were tried, because the missing pairs may be hard ones.
+    Returns one row per metric and perturbation. Effects are not stored if the run was a pilot, limited to some of the
+    sampled papers. Effects computed together with other editions (*beside*) are written only to the record, because an
+    edition's tables hold only its own effects. A metric gets a record only after all of its pairs were tried, because
+    it might do worse on the missing pairs.
     """
     rows: list[Row] = []
     trained_on = work.trained_on.union_with(other.trained_on for other in beside)

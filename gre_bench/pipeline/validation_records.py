@@ -140,10 +140,10 @@ def store_validation_records(store: Store, state: Path, signatures: Sequence[Sig
 
 
 def find_validation_record(state: Path, signature: Signature, edition: str | None = None) -> ValidationRecord | None:
-    """Returns the validation record that decides about *signature* in *edition*; None if there is none.
+    """Returns the record whose verdict on *signature* counts for *edition*; None if there is none.
 
-    The edition's own record decides if its verdict is pass or fail. Otherwise the newest failing record decides, else
-    the newest passing one, else the newest undecided one. Among the records of one edition, those in *state* take
+    The edition's own record counts if its verdict is pass or fail. Otherwise the newest failing record counts, else the
+    newest passing one, else the newest undecided one. Among the records of one edition, those in *state* take
     precedence over shipped ones. Next, a record of this very signature takes precedence over one with other rounding.
     Raises `StoreError` for a damaged file.
     """
@@ -163,10 +163,11 @@ def load_shipped_records(edition: str) -> list[ValidationRecord]:
 
 
 def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
-    """Returns the one of *records* (one per edition) that decides in *edition*; None if there are none.
+    """Returns the one of *records* whose verdict counts for *edition*; None if *records* is empty.
 
-    A record of several editions together counts as each edition's own record, and is preferred to a record of one
-    edition.
+    The choice follows the rules of `find_validation_record`. Each record is of one edition, or of several editions that
+    were validated together. A record of several editions counts as the own record of each of them. It is preferred to
+    an edition's record by itself.
     """
 
     def sort_key(record: ValidationRecord) -> tuple[int, float]:

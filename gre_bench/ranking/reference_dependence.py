@@ -234,7 +234,10 @@ def describe_tipping_points(points: Sequence[TippingPoint]) -> str | None:
 
 
 def format_percent_rounded_down(share: float | None) -> str:
-    """Returns *share* as a whole percentage, rounded down, so that candidates keep their order at the printed share."""
+    """Returns *share*, up to which share of AI-written references an order holds, as a whole percentage.
+
+    It is rounded down, so the order also holds at the printed share. None gives 0%.
+    """
     return f"{int(100 * (share or 0.0) + 1e-9)}%"
 
 

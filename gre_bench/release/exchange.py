@@ -39,9 +39,10 @@ _UNSAFE = re.compile(r'[<>:"\\|?*\x00-\x1f/]+')
 
 
 def write_every_eval_ever(release: Path, out: Path) -> list[Path]:
-    """Writes the files of all models in the release folder *release* to the folder *out*; returns the files' paths.
+    """Writes the release folder *release* in the exchange format Every Eval Ever to the folder *out*.
 
-    Raises `SourceError` if the release was altered or has no model with a score.
+    Each model with a score gets two files: its rows on the boards, and its mean scores on each paper. Returns the
+    files' paths. Raises `SourceError` if the release was altered or has no model with a score.
     """
     about, digest = verify_release(release), compute_release_digest(release)
     with open_release_tables(release) as connection:

@@ -68,8 +68,9 @@ def build_association_within_groups(kind: Kind, x: Array, y: Array, groups: Indi
         size: the number of groups.
 
     Returns:
-        A function from counts (resamples, size) to coefficients (resamples,) between −1 and 1. A coefficient is NaN if
-        *x* or *y* does not vary within the groups of the resample.
+        A function from counts (resamples, size) to coefficients (resamples,) between −1 and 1. The counts say how often
+        each resample contains each group. A coefficient is NaN if *x* or *y* does not vary within the groups of the
+        resample.
     """
     if kind == "kendall":
         sums = np.stack(
@@ -128,6 +129,7 @@ def _divide_by_spreads(cross: Array, x_spread: Array, y_spread: Array) -> Array:
 def _build_midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
     """Returns a function from counts (resamples, groups) to the midranks (resamples, n) of *values* in each resample.
 
+    The counts say how often each resample contains each group.
     The midranks of values that a resample does not contain have no meaning.
     """
     distinct, index = np.unique(values, return_inverse=True)

@@ -125,11 +125,11 @@ ROWS = 1024
 def _compute_auc_interval(
     auc: float, parts: Array, groups: Indices, size: int, contributing: int | None = None
 ) -> tuple[float, float]:
-    """Returns the ends of a 95% interval, cut to [0, 1].
+    """Returns the ends of a 95% interval of *auc*, cut to [0, 1].
 
-    - *parts*: each value's contribution to the deviation of *auc*. *groups*: the index of each value's paper, below
-      *size*.
-    - *contributing*: the number of papers with at least one pair that was compared; None: all papers.
+    - *parts*: the influence of each score on *auc*. The variance of *auc* is estimated from their sums over each paper.
+    - *groups*: the index of each score's paper, below *size*.
+    - *contributing*: the number of papers with at least one pair of scores that was compared; None means all papers.
     """
     from scipy.special import stdtrit
 

@@ -58,7 +58,8 @@ def compute_degree_curve(differences: Array, degrees: Sequence[int] = range(1, 1
 
     Args:
         differences: (papers, degrees) the score of a paper after a harm less its score before, in the metric's unit.
-        degrees: the degree of each column, rising. The curve's *told* and *pays* are degrees from this sequence.
+        degrees: the degree of each column, rising. The curve states its least detectable degrees (*told*) and the least
+            degree that raises the score (*pays*) as members of this sequence.
         seed: the seed of the bootstrap.
 
     Returns:

@@ -11,9 +11,9 @@ reviews of the same paper.
 
 Three estimates are computed from the slope β. Their intervals include the uncertainty of β:
 
-- `length_controlled_means`: a candidate's score at the length *at*, which is its mean score − β·(mean log(tokens) −
-  log(at)). *at* is usually the human length (the geometric mean of the tokens of human reviews), so the human score
-  does not change.
+- `length_controlled_means`: a candidate's score if its reviews had the length *at*. This score is the mean score
+  − β·(mean log(tokens) − log(at)). The length *at* is usually the human length, so the human score does not change. The
+  human length is the geometric mean of the tokens of human reviews.
 - `contrast_at_length`: the difference of two candidates at equal length. Let d_p be the difference of their scores on
   paper p, and Δ_p the difference of log(tokens). The result is mean(d) − β·mean(Δ). The influence of paper p on it is
 

@@ -77,7 +77,7 @@ class RateLimiter:
         return False
 
     def _add_to_debts(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
+        """Adds the seconds for *requests* and *tokens* to the debts; returns how many seconds a new request must wait.
 
         The result is the larger of the two debts before the addition. *at_least_s*: the debt from requests is at least
         this many seconds after the addition. If the machine's clock is set back, the debts last longer; if it is set
@@ -98,7 +98,10 @@ class RateLimiter:
 
 
 def _parse_debts(content: bytes) -> dict[str, float]:
-    """Returns the debts in *content*, the content of the file; all are 0 if a crash left the file incomplete."""
+    """Returns the two debts in seconds (``requests``, ``tokens``), and when they were written (``at``, Unix time).
+
+    *content*: the content of the file that stores them. All values are 0 if a crash left the file incomplete.
+    """
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -40,7 +40,7 @@ def publish(
     ),
     release: str | None = option(
         "--of RELEASE",
-        "Release of --erratum, or of --every-eval-ever and --board-repository without publishing: such as "
+        "Publish nothing; use this release for --erratum, --every-eval-ever or --board-repository: a name such as "
         "ICLR-2025-r1, or its folder.",
         None,
     ),

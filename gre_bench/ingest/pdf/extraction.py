@@ -326,7 +326,7 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def sort_in_reading_order(pages: Sequence[Page]) -> list[TextLine]:
-    """Returns the text lines of *pages* that are neither kept nor removed yet, in reading order.
+    """Returns the text lines of *pages* that no step has kept or removed so far, in reading order.
 
     Lines that span the columns, such as a title, divide a page into bands. The order is band by band, and within each
     band column by column.

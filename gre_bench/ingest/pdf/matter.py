@@ -74,8 +74,8 @@ def extract_abstract(
 ) -> str | None:
     """Keeps the abstract of a paper, and drops everything else before its body, such as authors and keywords.
 
-    Returns the text of the abstract; None if it was not found. The body begins at the first section; its lines are
-    neither kept nor removed yet. Long paragraphs of prose before the first section belong to the body as well. Adds one
+    Returns the text of the abstract; None if it was not found. The body begins at the first section. Later steps decide
+    whether its lines are kept. Long paragraphs of prose before the first section belong to the body as well. Adds one
     line to *notes* for each doubt. *words*: how often each word occurs in the paper; used to rejoin hyphenated words.
     """
     every, rows = rows, _remove_notices(rows, text_type)

@@ -2,9 +2,9 @@
 
 The *fate* of a word says whether it was kept in the text, or else why it was removed (see `FATES`). A finding is text
 that no reader sees, or a visible passage that instructs reviewers or models. A word is a piece of an extracted line
-between white space, with at least one letter or digit; in scripts without spaces, `PIECE` counts words. A word is
-hidden if none of its letters and digits is visible. Each word of a page is counted under exactly one fate, so these
-counts add up to the number of the page's words.
+between white space, with at least one letter or digit. Scripts without spaces are cut into pieces of the usual length
+of a word (see `PIECE`). A word is hidden if none of its letters and digits is visible. Each word of a page is counted
+under exactly one fate, so these counts add up to the number of the page's words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Opens any input that a user names: a file, a folder, inspect_ai logs, or a file on the Hugging Face Hub.
 
-`row_files` reads a file, and `shapes` converts the output of known review tools, each of which has a form. A folder may
-hold text files and files of rows, at any depth. If no field of a row names the paper, the name of the file, or of a
-folder above it, does. A folder name that matches no paper is taken as the reviewer's.
+`row_files` reads a file. `shapes` converts the output of the review tools that it describes; each tool has its own
+format. A folder may hold text files and files of rows, at any depth. If no field of a row names the paper, the name of
+the file, or of a folder above it, does. A folder name that matches no paper is taken as the reviewer's.
 """
 
 from __future__ import annotations

@@ -354,10 +354,11 @@ UNNAMED = "unnamed"
 def read_new_papers(
     path: Path, known: Mapping[str, Paper], rows: range | None = None, reading: ColumnOptions = AS_NAMED
 ) -> ImportResult:
-    """Returns the new papers of the file *path*, compared with the *known* papers by id.
+    """Returns the papers of the file *path* that are new or complete a known paper, and the outcome of all rows.
 
-    *rows*: as *keep* in `read_table_rows`. If *reading* may guess, `make_valid_id` converts ids that are file names or
-    contain invalid characters.
+    *known*: id → stored paper. A row is refused if the stored paper with its id has other content. *rows*: as *keep* in
+    `read_table_rows`. If ``reading.guess`` is true, `make_valid_id` converts ids that are file names or contain invalid
+    characters.
     """
     imported, papers = ImportResult(), PaperMerger(known)
     spelt: dict[str, str] = {}
@@ -394,8 +395,8 @@ def read_new_reviews(
     - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so it
       cannot add a human review by accident. *only*: whether to import only the reviews by *by*.
     - *writer*: the writer of judgments in rows that name none.
-    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If *reading* may guess, ids that
-      repeat between papers get the paper's id in front. A human review without an id or a slot gets the next slot,
+    - *rows*, *epoch*, *reading*: as *keep*, *epoch*, *reading* in `read_table_rows`. If ``reading.guess`` is true, ids
+      that repeat between papers get the paper's id in front. A human review without an id or a slot gets the next slot,
       unless its text is word for word that of another human review of the paper.
 
     The result's notes count the rows that repeat another row, and the reviews whose text is that of a human review of

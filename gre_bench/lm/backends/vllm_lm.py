@@ -153,12 +153,12 @@ class VLLM(ChatLMBase):
         return [answers[conversation] for conversation in conversations]
 
     async def _request_span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
-        """Returns the log-probabilities of the span of *conversation* from the server.
+        """Returns the log-probabilities of the tokens to score (the span) in *conversation*, from the server.
 
         Sends up to three requests in turn: a request for the span's tokens only, the same request without the server's
         prefix cache, and a request for all tokens. The first answer that has all log-probabilities of the span is used.
-        The answer to the first request must also not begin with a zero, which could come from the prefix cache. After
-        the server has refused a request for the span's tokens only, just requests for all tokens are sent.
+        The answer to the first request must also not begin with a zero, which could come from the prefix cache. Once
+        the server has refused a request for the span's tokens only, every request is for all tokens.
         """
         for afresh in (False, True):
             if not self._sends_span_only:
@@ -281,9 +281,9 @@ class VLLM(ChatLMBase):
                 )
 
     def _stop_span_only_requests(self, why: str) -> None:
-        """Ends the requests for the span's tokens only, and adds one remark with the reason, *why*.
+        """Requests all tokens of each conversation from now on, not only the reply's tokens.
 
-        For the rest of the run, each request is for all tokens of a conversation.
+        The first call adds a remark with the reason, *why*. Later calls do nothing.
         """
         if self._sends_span_only:
             self._sends_span_only = False

@@ -95,7 +95,7 @@ class Pack:
 class TokenTrie:
     """A trie of the token ids of *conversations*, each without its last token: no scored token follows that one.
 
-    `sizes`: the number of tokens in the span of each conversation. The other arrays: as in `Pack`, for the whole trie.
+    `sizes`: the number of tokens to score in each conversation. The other arrays: as in `Pack`, for the whole trie.
     """
 
     def __init__(self, conversations: Sequence[Conversation]):

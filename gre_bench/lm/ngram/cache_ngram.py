@@ -77,9 +77,9 @@ _STEM = 4
 class TokenizedText:
     """The tokens of a text as integers.
 
-    - *ids*: the index of each token in the vocabulary; 0 for an unknown word.
+    - *ids*: the index of each token in the vocabulary; 0 for an unknown word, i.e. one outside the vocabulary.
     - *words*: the same, except that each distinct unknown word has its own integer.
-    - *unknown*: the words that are not in the vocabulary, in the order of the text.
+    - *unknown*: the unknown words, in the order of the text.
     """
 
     ids: np.ndarray
@@ -110,10 +110,10 @@ class ReplyProbabilityParts:
 
 @dataclass(frozen=True, slots=True)
 class KnownTextEffect:
-    """The effect of a known text on the probabilities of a reply's words.
+    """The effect of a known text, which the LM has read before the reply, on the probabilities of the reply's words.
 
-    *factors*: the factor of each word of the vocabulary (see `WordFactorModel`). *copies*: the model for copies of its
-    words.
+    *factors*: the factor of each word of the vocabulary (see `WordFactorModel`). *copies*: the model for copies of the
+    known text's words.
     """
 
     factors: np.ndarray
@@ -235,9 +235,9 @@ class CacheNgram:
         return ReplyProbabilityParts(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
     def compute_known_text_effect(self, text: str) -> KnownTextEffect | None:
-        """Returns the effect of the known *text* on replies; None if the text has no word to copy.
+        """Returns how *text*, read before a reply, changes the reply's probabilities; None if it has no word to copy.
 
-        The result is valid until the next call of `logprob`, which renumbers the unknown words.
+        The result is valid until the next call of `logprob`, which renumbers the words outside the vocabulary.
         """
         reading = self.tokenize(text)
         if not (self._compute_copy_weights(reading) > 0).any():

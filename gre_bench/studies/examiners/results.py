@@ -1,9 +1,9 @@
 """The results of an examiner study: its summary, its tables, and its files in ``state/studies/examiners/NAME``.
 
-grades.csv         one row per examiner, LM and text
-outcomes.csv       one row per examiner and LM
-differences.csv    one row per pair of examiners that are compared
-tables.md          all tables, also in the papers' layouts
+grades.csv         one row for each text, graded by one examiner with one LM
+outcomes.csv       one row for each combination of examiner and LM
+differences.csv    one row for each pair of examiners that are compared
+tables.md          all tables, some also laid out as in Kim et al. 2023 and Kotonya et al. 2023
 rationales-*.csv   sheets for a human to fill in
 study.json         settings, sources and all numbers
 

@@ -3,11 +3,11 @@
 An estimate sends nothing. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own
 chats are estimated with placeholder instructions.
 
-The other raters are baselines, a panel, and pairs of texts. A baseline is a metric, such as length. A pair of texts is
-a game between the texts' authors, the players. Humans decide each game (the text with the higher human score wins), and
-so does each LM. If there is a panel, a weighted vote also decides, in which only the LMs that passed an exam take part.
-The exam measures how often an LM agrees with the humans on pairs of the exam's texts. The games give Elo and
-Bradley-Terry ratings of the players.
+There are three other kinds of raters: baselines, LMs that compare two texts, and a panel. A baseline is a metric, such
+as length. A comparison of two texts is a game between the texts' authors, the players. Humans decide each game (the
+text with the higher human score wins), and so does each LM. A panel decides it by a weighted vote, in which only the
+LMs that passed an exam take part. The exam measures how often an LM agrees with the humans on pairs of the exam's
+texts. The games give Elo and Bradley-Terry ratings of the players.
 """
 
 from __future__ import annotations
