@@ -12,5 +12,8 @@ from gre_bench.studies.guideline_comparison import GuidelineJob, run_guideline_c
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has the results of each guideline, and the study's folder."""
+    """Compares guidelines as *job* says; the summary has each condition's results, and the study's folder.
+
+    A condition is a variant of the prompt for reviews: with one guideline, or without any.
+    """
     return run_and_return_prefect_state(run_guideline_comparison, job)

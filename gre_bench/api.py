@@ -484,7 +484,7 @@ def _make_board_frame_class() -> type[pandas.DataFrame]:
 
 
 def _draw_board_svg(board: pandas.DataFrame) -> str:
-    """Returns a chart of the first metric's scores and intervals on *board* as SVG; an empty text if it has none."""
+    """Returns a chart of the first metric's scores and intervals on *board* as SVG; "" for fewer than two scores."""
     if not {"metric", "candidate", "kind", "score", "low", "high"} <= {*board.columns} or board.empty:
         return ""
     records: list[Any] = board.to_dict("records")

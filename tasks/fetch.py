@@ -41,7 +41,7 @@ def fetch_papers(request: FetchRun) -> FetchOutcome:
 
 @make_step("seal snapshot", None, 1, "cpu")
 def seal_snapshot(request: FetchRun) -> dict[str, Any]:
-    """Makes a snapshot of all answers that the fetch *request* received; returns its folder, digest and counts."""
+    """Makes a snapshot of everything in the journal of *request*; returns the snapshot's folder, digest and counts."""
     return make_snapshot_from_journal(request)
 
 

@@ -35,10 +35,12 @@ def read_scores_by_committee_size(
 ) -> dict[str, Any] | None:
     """Returns the mean score of the *board*'s committee by its number of members.
 
-    Returns None unless ``study committee`` has scored the committee with all members. The keys of the result:
+    Returns None if ``study committee`` has stored no scores under this signature, or if `compute_committee_curve`
+    returns None. The keys of the result:
 
     - *papers*, *steps*, *human*: as in `CommitteeCurve`.
-    - *references*: the number of human reviews against which the committee with all members was scored.
+    - *references*: the number of human reviews against which the committee of all members and the human baseline was
+      scored.
     - *left_out*: reason → number of excluded papers.
     - *repeats*: how many lines of the joined reviews repeat another line; a repeated line is joined only once.
     """

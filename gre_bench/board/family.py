@@ -29,8 +29,8 @@ Read = Callable[..., list[Any]]
 def read_holm_family(read: Read, signature_id: str, rows: Sequence[LeaderboardRow], board: str = "clean") -> HolmFamily:
     """Returns the family of tests that is stored for the board of a signature.
 
-    *board*: ``clean``, where contaminated models have no rank, or ``all``. *rows*: the rows of that board, ranked or
-    not.
+    *board*: ``clean`` or ``all``. Under ``clean``, contaminated models have no rank, unless their group has no other
+    models. *rows*: the rows of that board, ranked or not.
     """
     tests = tuple(CandidateTest(**row) for row in read(PAIR_TESTS, signature_id=signature_id, board=board))
     above = {row["candidate"]: p for row in rows if (p := row["above_chance_p_holm"]) is not None}

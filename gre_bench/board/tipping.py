@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def compute_ai_reference_tipping_points(
     read: Read, signature_id: str, rows: Sequence[LeaderboardRow]
 ) -> list[TippingPoint]:
-    """Returns the tipping points of every two candidates of each group of a board.
+    """Returns the tipping points of a board's LM candidates that are neighbours in rank or differ significantly.
 
-    A tipping point is the share of AI-written references up to which two candidates keep their order. The
-    candidates of a group are ranked only with each other. *rows*: the rows of the board. Returns [] if ``study
-    references`` has stored no scores under this signature.
+    A tipping point is the share of AI-written references up to which two candidates keep their order. Only candidates
+    of the same group are compared. *rows*: the rows of the board. Returns [] if ``study references`` has stored no
+    scores under this signature.
     """
     stand_ins = read(STAND_INS, signature_id=signature_id)
     if not stand_ins:

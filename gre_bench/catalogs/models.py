@@ -37,8 +37,8 @@ class RateLimits(BaseModel, frozen=True, extra="forbid"):
 class Model(BaseModel, frozen=True, extra="forbid"):
     """One LM, at an OpenAI-compatible chat endpoint or a provider of inspect_ai.
 
-    *key_env* is the environment variable with the API key; None if the LM needs no key. For other fields, None means
-    that the value is unknown.
+    The API key itself is never stored here. *key_env* names the environment variable with the key; None if the LM needs
+    no key. For other fields, None means that the value is unknown.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="name of the candidate or writer")
@@ -141,7 +141,8 @@ class Model(BaseModel, frozen=True, extra="forbid"):
     def override_sampling(self, table: Mapping[str, Any] | None) -> Model:
         """Returns a copy whose sampling settings are those of *table*, a table like ``sampling`` in the models file.
 
-        Raises `SettingsError` for an invalid value.
+        Settings that *table* lacks get their defaults. If *table* is None or empty, returns the model itself. Raises
+        `SettingsError` for an invalid value.
         """
         if not table:
             return self

@@ -200,7 +200,7 @@ def check_system_clock(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_database(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that a database can be created, written and read, and that the edition's own database can be read."""
+    """Checks that a database can be created, written and read, and that the edition's read-only copy can be read."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         trial = Store(Path(folder), settings.edition.edition)
         with trial.lock("doctor"):

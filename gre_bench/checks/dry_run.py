@@ -38,9 +38,9 @@ TRIED_PAPERS = 2
 def estimate_refresh_cost(job: Job, scratch: Path) -> dict[str, Any]:
     """Returns what a refresh by *job* would do: its pairs, its requests to LMs with their cost, and its seconds.
 
-    Pairs are counted by metric and state. A few of the pairs without a score are scored in a copy of the store, and the
-    seconds are extrapolated from them. *scratch*: an empty folder for the copy; the caller must delete it. Raises the
-    same errors as a refresh.
+    Pairs are counted by metric and state. The seconds are extrapolated from scoring a few of the pairs that have no
+    score. *scratch*: an empty folder for a copy of the store; the caller must delete it. Raises the same errors as a
+    refresh.
     """
     job = set_job_domain(check_job_and_name_candidates(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))

@@ -101,9 +101,9 @@ def plan_fetch_and_refresh(
     - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
     - *more*: a function that returns requests and pairs to add to those of a refresh (`More`).
 
-    The seconds of fetching are computed from the rate limits that the service has stated so far. Tokens and USD are
-    stated for each LM; None means unknown. Raises `SettingsError` for an LM that is not in the models file, or for an
-    unreadable file *rates*.
+    The seconds of fetching are computed from the rate limits that the service has stated so far. For openreview.net,
+    a guess replaces limits that it has not stated. Tokens and USD are stated for each LM; None means unknown. Raises
+    `SettingsError` for an LM that is not in the models file, or for an unreadable file *rates*.
     """
     edition, assumed = settings.edition, list[str]()
     venue = find_venue_entry(edition.venue, edition.year)

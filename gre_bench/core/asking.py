@@ -44,7 +44,7 @@ class ChatOutcome(Generic[T]):
 
     - *read*: the value that was read from the last reply; a `Problem` if that reply could not be used.
     - *cost*: the cost of all attempts.
-    - *text*: the last usable reply.
+    - *text*: the last reply, also if it could not be read; empty if there is none or the reader does not keep it.
     """
 
     read: T | Problem

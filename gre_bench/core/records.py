@@ -213,7 +213,7 @@ class Signature:
 
 
 def build_signature_from_row(row: Mapping[str, Any]) -> Signature:
-    """Returns the signature in *row*, a database row with a column for each of the signature's fields."""
+    """Returns the signature in *row*, a database row whose columns are the signature's fields, and perhaps its id."""
     fields: dict[str, Any] = {name: value for name, value in row.items() if name != "signature_id"}
     fields["chance"] = row.get("chance") or "none"
     return Signature(**fields)

@@ -140,7 +140,7 @@ def split_into_sections(text: str) -> tuple[Section, ...]:
 
 
 def join_sections(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*, which `split_into_sections` returned; sentences may have been changed since."""
+    """Returns the text of *sections* from `split_into_sections`; sentences may have been changed or removed since."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections

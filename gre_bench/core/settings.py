@@ -415,7 +415,7 @@ class Bounds(_SettingsGroup, frozen=True):
 
 
 class BudgetSettings(Bounds, frozen=True):
-    """Spending limits: for all runs of an edition or study together, and for each model. A run pauses at a limit."""
+    """Spending limits: for all runs of an edition or study together, and for single models. A run pauses at a limit."""
 
     models: dict[str, Bounds] = _field({}, "limits for single models of the models file")
 

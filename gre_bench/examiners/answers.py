@@ -151,9 +151,9 @@ _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:
 def score(text: str, scale: Scale) -> float:
     """Returns the single score on *scale* that the reply states; raises `ReplyError` for no score or different scores.
 
-    Three kinds of statements must agree: fields such as ``Score: 4``, lines that are only a score, and statements in
-    the first person. If there are none, a number in a clause about grading counts. If there is no such number either, a
-    first line of the form ``LABEL: 4`` counts, with any label.
+    Three kinds of statements must agree: fields such as ``Score: 4``, a first or last line that is only a score, and
+    statements such as "I rate this 4" or "The score is 4". If there are none, a number in a clause about grading
+    counts. If there is no such number either, a first line of the form ``LABEL: 4`` counts, with any label.
     """
     text = _strip_markup_and_quotations(text)
     if scale.words:

@@ -56,8 +56,8 @@ class Binning(BaseModel, frozen=True, extra="forbid"):
 class Examiner(BaseModel, frozen=True, extra="forbid"):
     """The settings for grading a text with an LM.
 
-    Four settings may be None, which means a default. For *rationale* and *criteria*, the template states the default.
-    For *mass*, it is ``normalised``. For *samples*, it is `SAMPLES`.
+    For four settings, None means a default. For *rationale* and *criteria*, the template states the default. For
+    *mass*, it is ``normalised``. For *samples*, it is `SAMPLES`.
     """
 
     template: str = Field(default="human", description="which prompt")

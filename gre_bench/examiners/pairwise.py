@@ -1,6 +1,6 @@
 """Preferences of an LM between two texts about the same source (PRE, Appendix A.1), and ratings of the texts' authors.
 
-The LM compares each two texts twice, once in each order. If it chooses the same position both times, it prefers a
+The LM compares the texts of a pair twice, once in each order. If it chooses the same position both times, it prefers a
 position, not a text. The comparison is then a tie, and `measure_position_bias` counts it.
 
 A player is an author of texts, and a game is one comparison of two texts: score 1 for a win, 0.5 for a tie, 0 for a

@@ -70,7 +70,8 @@ class Closeness:
 class RmseDifference:
     """The RMSE under the condition *first* minus the RMSE under *second*, over the *papers* rated under both.
 
-    *p*: the p-value of a test of whether both mean squared errors are equal; None if no paper's error differs.
+    *p*: the p-value of a test of whether both mean squared errors are equal. It is None if the difference between the
+    two squared errors is the same for all papers, for example 0.
     *p_holm*: *p* after Holm's correction over all differences that one call returns.
     """
 

@@ -35,7 +35,7 @@ _RATING_IN_SENTENCE = re.compile(
     r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
     re.IGNORECASE,
 )
-"""Matches "overall rating is n"; used only if a review has no ``Overall Rating: n``."""
+"""Matches "overall rating is n" at the end of a clause; used only if no ``Overall Rating: n`` counts."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,

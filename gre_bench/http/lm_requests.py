@@ -200,7 +200,7 @@ class BatchGate(Generic[T]):
     """The state that the threads of one batch of requests share: when to wait, and when to stop.
 
     After *enough_failures* failed requests in a row, the endpoint counts as down. When the batch stops, the event
-    `over` is set, and every unanswered request gets the result `stopped`. `bound`: see `stop_and_get_result`.
+    `over` is set, and every unanswered request gets the result `stopped`. `bound`: see `stop_with_shared_result`.
     """
 
     def __init__(self, enough_failures: int):

@@ -208,7 +208,7 @@ class SentenceEmbedder:
 
 
 def _find_missing_weights(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of those weights of *model* that its modules' *folders* do not hold.
+    """Returns the names of the weights that *model* needs and that its modules' *folders* do not hold.
 
     transformers fills such weights with random numbers and only warns. *weights*: the loading options.
     """

@@ -91,7 +91,7 @@ def _choose_model_folder(settings: EvaluationLMSettings) -> Path | None:
 
 
 def _find_local_folder(settings: EvaluationLMSettings) -> Path | None:
-    """Returns the folder of the model that *settings* give by folder or name; None if it cannot be found."""
+    """Returns the folder of the model of *settings*, also if they give its name; None if there is none."""
     try:
         return _choose_model_folder(_resolve_model_name_in_settings(settings))
     except (LMError, SettingsError):
@@ -119,7 +119,8 @@ def find_training_register(settings: EvaluationLMSettings) -> Register | None:
     """Returns the register of the papers and reviews that the LM of *settings* was trained on.
 
     The register leaves out the training data of a pretrained base model. Returns None for a model that is used as its
-    makers published it. If a trained model has no register file, returns a register whose content is unknown.
+    makers published it; the models file describes its training data. If a trained model has no register file, returns
+    a register whose content is unknown.
     """
     folder, own = _find_local_folder(settings), settings.backend in OWN
     if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):

@@ -307,7 +307,8 @@ def read_adapter(folder: Path) -> Adapter | None:
 def is_trained_by_contrast(folder: Path) -> bool:
     """Whether the training record in *folder* says that the model had contrastive training.
 
-    Such training uses reviews of other papers as wrong replies. Returns False if the record is missing or unreadable.
+    Such training teaches a model to tell reviews of the paper from reviews of other papers. Returns False if the record
+    is missing or unreadable.
     """
     try:
         request = load_json(read_bytes(folder / RECORD))["asked"]

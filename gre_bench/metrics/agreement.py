@@ -117,9 +117,9 @@ def plan_agreement(
 
 
 def plan_review_moves(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[MovedReview]:
-    """Assigns each review that the metric *recipe* can read to another item, where its score is a chance score.
+    """Moves the reviews that the metric *recipe* can read to other items, where their scores are chance scores.
 
-    See `gre_bench.metrics.cases`. Returns the reviews with their new items.
+    See `gre_bench.metrics.cases`. Returns the reviews with their new items. A review that fits no swap is left out.
     """
     responses: dict[str, ReviewWithJudgments] = {}
     placed = []

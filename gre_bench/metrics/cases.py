@@ -288,7 +288,8 @@ def _find_next_reference_judgments(
 ) -> str | MissingText:
     """Returns the judgments of another reference of *entry*: the next one in the list after *reference*.
 
-    After the last reference comes the first. If *reference* is the human baseline's review, the first is taken.
+    After the last reference comes the first. If *reference* is not in the list, such as the human baseline's review,
+    the first is taken. The other reference is never *reference* itself; if there is none, returns a `MissingText`.
     """
     others = entry.references
     place = next((k for k, each in enumerate(others) if each.review_id == reference.review_id), -1)

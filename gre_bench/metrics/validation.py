@@ -51,7 +51,7 @@ class PerturbationResult:
 
     - *d*, *low*, *high*, *p*: the effect (Cohen's d), its interval and p-value, clustered by paper. *p_holm*: *p*
       corrected for the number of degradations; None for manipulations. *method*: how the interval was computed.
-    - *flat_low*, *flat_high*, *flat_p*: the interval and p-value of Xu et al., who treat pairs as independent.
+    - *flat_low*, *flat_high*, *flat_p*: the interval and p-value as Xu et al. compute them, with independent pairs.
     - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval; None if it cannot be
       computed.
     - *planned*: the number of planned pairs. *pairs*: how many of them have a score before and after. *papers*: the

@@ -134,7 +134,7 @@ _MET: dict[Need, tuple[Callable[[PerturbationInput], bool], str, str]] = {
 }
 
 UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
-"""The codes of a `PerturbationError` that is no failure: the text or paper lacks what the perturbation needs."""
+"""The codes of a `PerturbationError` that is no failure: something that the perturbation needs is missing."""
 
 
 def find_perturbation(name: str) -> Perturbation:

@@ -41,7 +41,7 @@ class PerturbationInput:
 
     - *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers.
     - *title*, *abstract*: those of the paper.
-    - *others*: texts of the same kind about other papers; a perturbation takes the first ones.
+    - *others*: texts of the same kind about other papers; a perturbation takes as many as it needs, from the first.
     - *splitter*, *headings*: how a review is split into sections and sentences, as in `split_review`.
     """
 
@@ -69,8 +69,8 @@ def split_review(text: str, splitter: Splitter, headings: Sequence[str]) -> tupl
 def split_at_headings(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
     """Returns the sections of *text* as pairs (heading with the white space after it, text of the section).
 
-    The first heading is empty if *text* does not begin with one of *headings*. Joined, the pairs give *text* again,
-    except for white space before the first heading.
+    The first heading is empty if text precedes all *headings*, or if *text* has none of them. Joined, the pairs give
+    *text* again, except for white space before the first heading.
     """
     results = [(0, 0)]
     for piece in _PIECE.finditer(text):

@@ -4,10 +4,10 @@ There are three kinds of flaws (*families*). A *contradiction* changes a number,
 only. An *omission* deletes a paragraph. A *malpractice* adds a sentence that admits bad practice. The flaw ``harmless``
 deletes a word that no review would miss: papers with this edit show the effect that any edit has.
 
-A flaw's file names one of four rules and a regular expression, ``find``. It is matched only in paragraphs of prose:
+A flaw's file names one of four rules and a regular expression, ``find``. Only paragraphs of prose are edited:
 
-- ``digits``: the number that the regex group ``old`` matches gets other digits. If the file sets ``twice``, the number
-  must also occur elsewhere. If ``find`` has a group ``unit``, the same unit of measurement must follow there.
+- ``digits``: the number that the regex group ``old`` matches gets another first digit. If the file sets ``twice``, the
+  number must also occur elsewhere. If ``find`` has a group ``unit``, the same unit of measurement must follow there.
 - ``words``: the file's table ``words`` gives the replacement of the text that the group ``old`` matches.
 - ``paragraph``: the paragraph that matches is deleted, with its heading if no text would follow the heading. ``find``
   must match nothing else in the paper, not even a heading or a caption: otherwise nothing would be omitted.
@@ -178,7 +178,7 @@ def plant_flaw(flaw: Flaw, text: str, key: str, seed: int = 0) -> PlantedText:
 
     Raises `PerturbationError` if the flaw does not fit. The error's code is one of these:
 
-    - ``nowhere``: no passage matches.
+    - ``nowhere``: the flaw's rule fits no passage.
     - ``not_clean``: the flaw's ``unless`` matches the paper. Under the rule ``paragraph``, also if ``find`` would still
       match the paper after each possible deletion.
     - ``no_topic``: no matching passage has the two typical words that the placeholder ``{topic}`` needs.

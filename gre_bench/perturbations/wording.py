@@ -79,7 +79,7 @@ def load_phrases() -> dict[str, tuple[str, str]]:
 
 @cache
 def _compile_phrases() -> re.Pattern[str]:
-    """Returns a pattern that matches a phrase of `load_phrases`, and the "a" or "an" before it; prefers long ones."""
+    """Returns a pattern that matches a phrase of `load_phrases` and any "a" or "an" before it; prefers long ones."""
     longest = sorted(load_phrases(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 

@@ -24,7 +24,9 @@ from gre_bench.ingest.snapshot import Snapshot, compare_snapshots
 from gre_bench.tasks import steps
 
 NAP_S = 60.0
-"""The longest single sleep of a wait, in seconds. A wait ends at most this late if the machine was suspended."""
+"""The longest single sleep of a wait, in seconds.
+
+A wait ends at most this late if the machine was suspended or its clock was changed."""
 
 
 @dataclass(frozen=True, slots=True)

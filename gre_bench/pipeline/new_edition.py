@@ -98,9 +98,9 @@ class ParsedFiles:
     def settings(self, chosen: Settings, stated: Sequence[str]) -> Settings:
         """Returns *chosen* adapted to these files; settings in *stated*, which the user named, do not change.
 
-        Metrics and controls are dropped if no paper has the text that they need, such as an abstract. The writer of
+        Metrics and controls are dropped if the files lack the texts that they need, such as abstracts. The writer of
         judgments and the controls are dropped if every review has judgments, all by one writer. If too few papers have
-        enough human reviews, one human review per paper becomes enough.
+        enough human reviews and ``edition.references`` is ``all``, one human review per paper becomes enough.
         """
         papers, judged = self.papers[1].papers, [item for _, imported in self.reviews for item in imported.judgments]
         as_files = bool(self.pdfs or self.texts)

@@ -152,8 +152,8 @@ def find_pilot_limit(store: Store) -> int | None:
 def find_judgments_writers(store: Store, job: Job) -> tuple[str | None, str | None]:
     """Returns the writer whose judgments the boards score, and the writer that the settings name, as identities.
 
-    An identity is a writer's full name in a signature. The first is None if no board scores judgments, the second if
-    the settings name no writer. Raises `SettingsError` if the two writers differ.
+    An identity is a writer's full name in a signature. Both are None if no board scores judgments; the second is None
+    if the settings name no writer. Raises `SettingsError` if the two writers differ.
     """
     signed = [row for row in store.rows(queries.CURRENT_SIGNATURES) if find_recipe(row["metric"]).source == "judgments"]
     if not signed:

@@ -151,7 +151,7 @@ def count_pairs_by_state(store: Store, work: RunPlan) -> list[queries.ProgressRo
 
 
 def load_missing_score_reasons(store: Store, work: RunPlan) -> list[queries.ReasonRow]:
-    """Returns why pairs have no score, one row per metric and reason; only the candidates of *work* count."""
+    """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
     return store.rows(queries.REASONS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 

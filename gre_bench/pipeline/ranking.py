@@ -204,9 +204,9 @@ def compute_above_chance(store: Store, signature_id: str, specific_id: str | Non
 def compare_with_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns the p-value of each candidate's mean difference from the human baseline, with the number of papers.
 
-    The test is Student's t-test, paired by paper. If the scores are above chance, papers of one swap are treated as
-    dependent (`two_way_clustered_error`). A candidate has no row if it has fewer than two independent papers, or if its
-    difference is the same on all papers.
+    The test is Student's t-test, paired by paper. If the metric subtracts chance scores, papers of one swap are treated
+    as dependent (`two_way_clustered_error`). A candidate has no row if it has fewer than two independent papers, or if
+    its difference is the same on all papers.
     """
     rows = store.rows(queries.HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []

@@ -49,7 +49,7 @@ READING = ColumnOptions({"paper_id": ["paper_id"], "review": ["review"]})
 """How the file of a submission's reviews is read: only columns with these two names count."""
 _HIDDEN = {code: chr(code - 0xE0000) for code in TAGS} | {code: None for code in INVISIBLE - {*TAGS}}
 _REFUSED = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-"""Matches Unicode's tag characters, and its characters that control the direction of text.
+"""Matches Unicode's tag characters, and its characters that embed, override or isolate the direction of text.
 
 They can make a text say something other than what it shows. Other invisible characters are common in honest texts.
 """

@@ -56,7 +56,7 @@ class ValidationRecord:
     - *edition*: the edition whose reviews were perturbed. *detail*: one line for readers.
     - *validated_at*: the time of the verdict, in ISO format.
     - *changes*: perturbation → whether the metric passes, fails or is undecided on it. *made_by*: perturbation → who
-      made the perturbed reviews: a rule or the name of a writer.
+      made the perturbed reviews: the name of a rule, such as ``rule``, or of a writer.
     - *papers*: the smallest number of papers behind an effect.
     - *rules*: the margins and the bootstrap settings behind the verdict.
     - *registers*: name of the evaluation LM or writer → digest of the training register that the papers were compared
@@ -233,9 +233,10 @@ def _build_verdict_fields(record: ValidationRecord | None) -> dict[str, Any]:
 
 
 def _predict_signature_names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
-    """Returns the names of evaluation LM and writer in the signature of *metric*; None for what it lacks.
+    """Returns the names of evaluation LM and writer in the signature of *metric*.
 
-    If the writer is an LM, the name is only the start of its identity.
+    A name is None if the metric needs neither an LM nor an embedder, or if the settings do not state it. If the writer
+    is an LM, the name is only the start of its identity.
     """
     recipe, scoring, lm, embedder = find_recipe(metric), settings.scoring, settings.evaluation_lm, settings.embedder
     scorer = {

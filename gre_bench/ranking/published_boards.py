@@ -27,7 +27,7 @@ LMS = {
 }
 """Published table that is a board → its evaluation LM and the writer of its judgments."""
 SIZE = "parameters_billion"
-"""What `PublishedNumber.metric` is if the number is a model's size, which published boards print beside the scores."""
+"""The `PrintedOrComputedNumber.metric` of a model's size, which published boards print beside the scores."""
 
 
 @dataclass(frozen=True, slots=True)

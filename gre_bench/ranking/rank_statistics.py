@@ -32,7 +32,8 @@ SEED = 0
 class ScoredPairs:
     """The scores of one signature, in columns of equal length.
 
-    *units*: for scores above chance, the swap that each score depends on. None in place of a swap, or () in place of
+    *units*: for scores above chance, the swap that each score depends on. A swap is a group of two or three papers; the
+    reviews of them by one candidate were exchanged to measure chance scores. None in place of a swap, or () in place of
     the column, means that a score depends on its paper alone.
     """
 

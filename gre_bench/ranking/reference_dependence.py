@@ -13,8 +13,8 @@ There are three methods:
 The last two look at a candidate's lead: its score less the human baseline's score on the same paper and reference.
 Effects of references that are easy or hard for everybody cancel in a lead. The intervals of leads are 90% intervals by
 Student's t, and treat all pairs of one paper as dependent. Means are over papers: as on the board, each paper counts
-with the mean of its pairs. If the scores are above chance, papers of one swap are treated as dependent, as on the board
-(`two_way_clustered_error`).
+with the mean of its pairs. If the scores are those above chance, papers of one swap (`ScoredPairs`) are treated as
+dependent, as on the board (`two_way_clustered_error`).
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def find_tipping_points(
 ) -> list[TippingPoint]:
     """Returns a `TippingPoint` for every two LM candidates that are neighbours in rank or differ significantly.
 
-    *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns [] if there are no scores on
-    stand-ins, or fewer than two LM candidates.
+    They come in rank order. *ranked*: the candidates of one group, best first. *tests*: the board's tests. Returns []
+    if there are no scores on stand-ins, or fewer than two LM candidates.
     """
     models = [name for name in ranked if name != HUMAN]
     if not stand_ins or len(models) < 2:
@@ -369,7 +369,7 @@ def _compute_shift_interval(
 def _find_swaps_of_lead(pairs: ScoredPairs, name: str, papers: Iterable[str]) -> tuple[list[str], list[str]] | None:
     """Returns two lists: for each of *papers*, the swap of the candidate *name*, and the swap of the human baseline.
 
-    Returns None if the scores of *name* are not above chance.
+    Returns None if the scores of *name* depend on no swap, because they are not scores above chance.
     """
     own, human = (pairs.swaps_of(each) for each in (name, HUMAN))
     return ([own[paper] for paper in papers], [human[paper] for paper in papers]) if own else None

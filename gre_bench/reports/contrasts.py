@@ -230,7 +230,8 @@ NOT_YET = "the board's tests, which its p-value is corrected over, come when the
 def _set_corrected_p(rows: Sequence[dict[str, Any]], tests: HolmFamily) -> None:
     """Sets *p_holm* and *tests* in *rows*; *tests*: the board's family.
 
-    A row whose two candidates the family tests gets the board's p-value. The others are corrected together with it.
+    A row whose two candidates the family tests gets the board's p-value. The others are corrected together with the
+    family's tests.
     """
     others: dict[frozenset[str], float] = {}
     for row in rows:

@@ -115,9 +115,9 @@ class StatePages:
                        "releases": names}  # fmt: skip
 
     def _cache_sentence(self, name: str, read: Callable[[], str]) -> str:
-        """Returns the sentence on the release *name* that *read* makes, or the message of a `GreBenchError`.
+        """Returns the sentence on a board that *read* makes, or the message of a `GreBenchError`.
 
-        Caches the sentence, because a release never changes.
+        Caches the sentence under *name*, which names a release or one copy of an edition; neither ever changes.
         """
         if name not in self._sentences:
             try:

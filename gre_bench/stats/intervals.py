@@ -47,7 +47,7 @@ class Interval:
 class PairedTest:
     """A mean difference with its interval and its two-sided p-value, tested against zero by Student's t.
 
-    *units*: the number of independent groups of observations, such as papers, on which it is based.
+    *units*: the number of papers, or of other groups of observations, on which it is based.
     """
 
     value: float

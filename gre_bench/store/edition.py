@@ -177,7 +177,7 @@ class Store:
                 beside.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Deletes the store; does nothing if another process is writing it. The caller makes sure that it is empty."""
+        """Deletes the store, whatever it holds; does nothing if another process is writing it."""
         if not self.is_being_written():
             for file in self.folder.glob("*"):
                 if file.is_file():

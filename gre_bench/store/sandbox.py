@@ -33,7 +33,7 @@ HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
     '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is refused; give the query itself",
 }
-"""A text that only occurs in the syntax tree of a query that does more than read → the message that refuses it."""
+"""Text in DuckDB's syntax tree that shows that a query may do more than read → the message that refuses the query."""
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",

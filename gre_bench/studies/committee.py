@@ -43,9 +43,9 @@ def study_reviewer_committee(state: Path, edition: str, metrics: list[str] | Non
     """Returns, for each of *metrics*, the curve of the committee of all ranked LM candidates; computes missing scores.
 
     The curve gives a committee's mean score by its number of members. If *metrics* is None, uses the headline metric.
-    An edition loaded from a release is only read, not scored. Raises `SettingsError` for a metric that reads no
-    judgments, and for fewer than two LM candidates. It also does if the evaluation LM is not the one that scored the
-    board.
+    An edition loaded from a release is only read, not scored. For any other edition, raises `SettingsError` if a metric
+    is no PMI of judgments or has the synopsis ``beyond``. Also raises it for fewer than two ranked LM candidates, and
+    if the evaluation LM is not the one that scored the board.
     """
     store = ReadersCopyStore(state, edition)
     reports, outcome = [], "done"

@@ -453,7 +453,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def is_human_or_rule_reviewer(candidate: str) -> bool:
-    """Whether *candidate* is the human baseline, a control, or a reviewer by fixed rules (a script); not a model."""
+    """Whether *candidate* is the human baseline, a control, or a reviewer by rule, such as a script; not a model."""
     return candidate == HUMAN or candidate in (*CONTROLS, *EXTRACTIVE) or scripted.is_script(candidate)
 
 

@@ -379,8 +379,8 @@ def load_conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Gui
     """Returns the conditions called *names*; without names, ``none`` and a condition for each of *files*.
 
     A condition is a variant of the prompt for reviews. *files*: name → file with the user's guideline. Raises
-    `SourceError` if a file cannot be read. Also raises it for a condition ``NAME+rubric`` if the guideline NAME is not
-    a checklist of ten good and ten bad questions.
+    `SourceError` if a file cannot be read. Also raises it for a condition ``NAME+rubric`` if the checklist in the
+    user's guideline NAME does not have ten good and ten bad questions. Raises `SettingsError` as `load_condition` does.
     """
     texts = {}
     for name, path in files.items():

@@ -131,7 +131,7 @@ def _select_judgeable_reviews(job: QualityJob, reviews: Sequence[FieldedReview])
 
 
 def load_fielded_reviews(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews in the job's notes, by field of the form; raises `SourceError` if there are none."""
+    """Returns the human reviews in the job's notes, split into form fields; raises `SourceError` if there are none."""
     edition = parse_edition_key(job.edition)
     venue = find_venue_entry(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)

@@ -31,7 +31,7 @@ PROMPTS: Mapping[str, tuple[str, ...]] = {
     "rephrase": ("rephrase",),
     "elongation": ("summary_strengths", "summary_weaknesses"),
 }
-"""Perturbation → the names of its prompts for an LM (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
+"""A perturbation's task for a writer → the names of its prompts (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
 
 LONGEST_SUMMARY = 60
 

@@ -37,7 +37,8 @@ SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
 SHOWN_NAMES = 5
 FEW_LINES = 0.5
-"""A candidate is flagged if its number of judgments per review is less than this share of the human number."""
+"""A candidate is flagged if its median number of judgments per review is less than this share of the human number. The
+board uses the same share."""
 NEXT_COMMANDS = {
     "papers": ("import reviews FILE", "their reviews"),
     "points": ("study points", "compare them with their labels"),

@@ -127,7 +127,7 @@ def _parse_named_file(text: str) -> tuple[str | None, Path]:
 def _ask_for_columns(unsure: UnclearColumnsError, reading: ColumnOptions) -> ColumnOptions:
     """Asks the user for the columns of each field in *unsure*; returns *reading* with the answers.
 
-    Raises *unsure* again if there is no terminal, or no column to choose from.
+    Raises *unsure* again if there is no terminal, or if one of the fields has no column to choose from.
     """
     if not (sys.stdin and sys.stdin.isatty()) or not all(item.choices for item in unsure.unclear):
         raise unsure

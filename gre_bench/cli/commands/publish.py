@@ -144,7 +144,7 @@ def _write_erratum(
 ) -> CommandResult:
     """Writes the erratum *text* on *release* to the log of the releases in *out*.
 
-    If *retire*, the release is also marked as retired: it is no longer the latest.
+    If *retire*, the release is also marked as retired: it can no longer be the latest.
     """
     from gre_bench.reports.board_rows import locate_release_store
 

@@ -23,8 +23,8 @@ def show_live_progress(
 ) -> Iterator[Callable[..., None]]:
     """Shows a progress bar until the block ends; yields the function that updates it.
 
-    Keyword arguments of that function are fields of `rich.progress.Task`. Its first parameter *line* is a text to print
-    above the bar. Nothing is shown if *quiet* is True or standard error is not a terminal.
+    Call that function with keyword arguments only. *line* is a text to print above the bar; all others are fields of
+    `rich.progress.Task`. Nothing is shown if *quiet* is True or standard error is not a terminal.
 
     - *begins*: the text of the bar before its first update.
     - *poll*: a function that is called four times a second. It returns the fields to update, or None if nothing is new.
@@ -136,7 +136,8 @@ def show_training_progress(folder: Path, quiet: bool) -> AbstractContextManager[
 def read_last_training_history_entry(folder: Path, since: float) -> dict[str, Any] | None:
     """Returns the last complete entry of the training history in *folder*.
 
-    Returns None if the file of the history was last changed before *since* (epoch seconds), or cannot be read.
+    Returns None if the file of the history was last changed before *since* (epoch seconds), cannot be read, or has no
+    complete entry.
     """
     from gre_bench.tuning.record import HISTORY
 

@@ -83,7 +83,7 @@ def show_leaderboard(
     - *brief*: whether to leave out notes, controls and other boards.
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
-    - *orders*: signature id → the order of the candidates by each validated evaluation LM (`read_lm_orders`).
+    - *orders*: signature id → the order of the candidates by each validated evaluation LM (`CandidateOrder`).
     - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have been trained on the reviews.
     - *validations*: the validation records. Of these, only certificates are printed. A certificate says which degrees
@@ -241,7 +241,10 @@ def _print_board(
 
 
 def _explain_human_baseline(rows: Sequence[LeaderboardRow], printed: set[str] | None) -> list[str]:
-    """Returns a line that explains the human baseline; none if the baseline has a note. Adds the line to *printed*."""
+    """Returns a line that explains the human baseline, and adds it to *printed*.
+
+    Returns no line if the baseline is missing, or has a note of its own or no score.
+    """
     lines = [HUMAN_IS for row in rows if row["kind"] == "human" and row["score"] is not None and not row["note"]]
     if printed is not None:
         printed.update(lines)
@@ -357,7 +360,8 @@ def describe_reference_counts(rows: Sequence[LeaderboardRow]) -> str | None:
     """States how many references per paper the models and the human baseline have, if the numbers differ.
 
     If there is no human baseline, states the reason if it is known. Returns None if there is nothing to state. Papers
-    that the metric leaves out, such as papers without an abstract, do not count.
+    that the metric leaves out, such as papers without an abstract, do not count. If the human baseline has fewer than
+    one reference per paper, and all of them are scored, only papers with a second human review count for it.
     """
     if lacking := explain_missing_human_baseline(rows):
         return lacking

@@ -68,8 +68,8 @@ def show_side_comparison(report: Row) -> None:
 def show_candidate_comparison(report: Row, details: bool = False) -> None:
     """Prints which of two candidates scores higher and how certain that is, one sentence per metric.
 
-    *details*: whether to also print the differences of chance scores and of scores above chance, and the papers on
-    which each candidate leads most. Metrics that are not validated are then printed too.
+    *details*: whether to also print the tests of each difference, its two parts (in chance scores, and in scores above
+    chance), and the papers on which each candidate leads most. Metrics that are not validated are then printed too.
     """
     first, other = report["compared"]
     rows = report["candidates"]
@@ -102,7 +102,7 @@ def show_candidate_comparison(report: Row, details: bool = False) -> None:
 def _list_candidate_notes(rows: Sequence[Row], printed: Sequence[Row]) -> list[str]:
     """Returns the notes on each candidate under the metrics of the *printed* rows.
 
-    A note begins with the metrics that it applies to, unless the candidate has only one note under all *rows*.
+    A note begins with the metrics that it applies to, unless it is the same under the metrics of all *rows*.
     """
     lines = []
     for index in range(2):

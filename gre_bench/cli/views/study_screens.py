@@ -148,7 +148,10 @@ def _format_degree(degree: int | None) -> str:
 
 
 def show_human_grade_agreement(summary: Row) -> None:
-    """Prints the results of ``study agree``: one table per correlation coefficient, then why pairs have no score."""
+    """Prints the results of ``study agree``: one table per correlation coefficient, then pairs without a score.
+
+    Of these pairs, it prints how many there are and why they have no score.
+    """
     for kind, name in _NAMES.items():
         rows = [row for row in summary["agreements"] if row["kind"] == kind]
         _show_coefficients(name, rows, summary)
@@ -207,7 +210,7 @@ def _format_coefficient(row: Row, value: str, low: str, high: str) -> str:
 
 
 def show_label_aucs(summary: Row) -> None:
-    """Prints how well each score separates points of reviews with a higher label from those with a lower one (AUC)."""
+    """Prints how well each score separates review points with a higher label from those with a lower one (AUC)."""
     for label in summary["labels"]:
         _show_aucs_of_label(label, summary["edition"])
         if missing := label["labelled"] - label["points"]:
@@ -257,10 +260,11 @@ TITLES = {
 
 
 def show_reference_dependence(report: Row) -> None:
-    """Prints up to which share of AI-written references the order of every two LM candidates holds.
+    """Prints up to which share of AI-written references the order of two LM candidates holds.
 
-    Also prints how leads over the human baseline shift if one human reviewer is left out. If an LM likely wrote some
-    references, prints how leads differ between these and the others.
+    Two candidates are listed if they are neighbours in rank or differ significantly. Also prints how leads over the
+    human baseline shift if one human reviewer is left out. If the report has likelihoods that an LM wrote references,
+    prints how leads differ between likely ones and the others.
     """
     for item in report["metrics"]:
         say(item["line"] or f"{item['metric']}: no order has scores on other candidates' reviews.", style="bold")

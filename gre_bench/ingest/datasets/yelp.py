@@ -69,7 +69,7 @@ def sample_restaurants(
     terms: SampleCriteria,
     known_categories: Mapping[str, str] | None = None,
 ) -> ImportResult:
-    """Returns the sampled restaurants as papers, with their sampled reviews and their categories as synopses.
+    """Returns the sampled restaurants as papers (names as titles, categories as synopses), with their sampled reviews.
 
     *businesses*, *reviews*: the two files. Each of their lines is imported, refused with a reason, or counted in
     ``left_out``. *known_papers*, *known_reviews*, *known_categories*: the edition's records by id. Raises `SourceError`

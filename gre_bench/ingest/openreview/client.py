@@ -4,8 +4,8 @@ It uses openreview-py for login, URLs and headers, but sends all requests over o
 the service sent them, because openreview-py's own objects drop unknown fields. Each method sends one request, so that
 the caller can store the answer before the next request. Only `OpenReview.fetch_forum` may send several.
 
-A note is any record of OpenReview. A forum is a submission with its replies. An invitation names a venue-year and a
-kind of its notes. A listing is all submissions under one invitation.
+A note is a submission, or a reply such as a review or a decision. A forum is a submission with its replies. An
+invitation names a venue-year and a kind of its notes. A listing is all submissions under one invitation.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ GUESSES = {
     "login": Limit(10, 10, None, HOUR),
 }
 OTHER_GUESS = Limit(98, 98, None, HOUR / 2)
-"""The guessed limit for all other kinds of request, as reported for openreview.net in August 2026."""
+"""The guess for kinds of request that `GUESSES` lacks. All guesses were reported for openreview.net in August 2026."""
 MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
@@ -75,8 +75,9 @@ class RequestBudget:
     def record_stated_limits(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
         """Records the limits that a response to a request of *kind* states. *body*: its parsed JSON, if it has any.
 
-        After a refusal (429), requests of *kind* are blocked for the stated wait; without one, or after many refusals
-        in a row, for a wait that doubles each time. After a 503, they are blocked only if it states a wait.
+        After a refusal (429), requests of *kind* are blocked for the stated wait. If none is stated, or after many
+        refusals in a row, the wait is at least one that doubles each time, up to an hour. After a 503, they are blocked
+        only if it states a wait.
         """
         now = self.clock()
         with self._lock_allowances(kind) as allowances:

@@ -462,7 +462,7 @@ def _mask_points_inside(points: Floats, box: Any) -> Mask:
 
 
 class PageRenderings:
-    """Two renderings of a page and its annotations: one with all text, one without any.
+    """Two renderings of a page and its annotations: one with text, one without.
 
     *region*: the part to render (x0, y0, x1, y1 in points); None means the whole page. *scale*: pixels per point; it is
     reduced if a rendering would have more than `LARGEST` pixels.

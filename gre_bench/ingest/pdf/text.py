@@ -211,9 +211,9 @@ Status = Literal[
     "too_long",
 ]  # fmt: skip
 """How well a file could be read. All pages were read if the status is *ok*, *repaired* (the file is damaged) or
-*doubtful* (see `list_completeness_doubts`). *truncated*: the file ends too early, or
-pages are lost. *empty*: no page has text. *scanned*: the pages are pictures; any text is from text recognition.
-*crashed*: reading crashed or needed too much memory. *too_long*: the file has more pages or bytes than are read.
+*doubtful* (see `list_completeness_doubts`). *truncated*: the file ends too early, or pages are lost. *empty*: no page
+has text. *scanned*: the pages are pictures; any text is from text recognition. *crashed*: reading crashed or needed too
+much memory. *too_long*: the file has more pages or bytes than are read.
 """
 SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
 """Statuses of files that were read completely."""

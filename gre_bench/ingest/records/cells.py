@@ -27,10 +27,11 @@ LONGEST_LIST = 1_000_000
 NO_PATH = ", and is not a path: without / at its start, and without . or .. between slashes"
 UNKNOWN, CONFLICT, UNFINISHED, SECOND, EMPTY = "unknown_paper", "conflict", "unfinished", "second", "empty"
 """Codes of refusals, for callers that treat them differently. UNKNOWN: the edition does not have the paper. CONFLICT:
-the edition already has a different record with its id or slot. UNFINISHED: a retry may produce the review. SECOND: the
-file has such a record in an earlier row. EMPTY: there is no text."""
+another record is already in its place, such as a different review by the candidate or judgments with other text.
+UNFINISHED: a retry may produce the review. SECOND: an earlier row of the file has another review in its place. EMPTY:
+there is no text."""
 SHOWN_ROWS = 5
-"""`Imported.row_counts` lists at most this many refused rows."""
+"""`ImportResult.row_counts` lists at most this many refused rows."""
 
 Row = dict[str, Any]
 Rows = list[tuple[int, Row]]

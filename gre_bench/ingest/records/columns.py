@@ -196,7 +196,7 @@ class PaperIdMatcher:
 
 
 def make_valid_id(value: str) -> str:
-    """Returns an id made from *value*, such as a file name: without folder and extension, with dashes for other signs.
+    """Returns an id made from *value*, such as a file name: without folder and extension, dashes for invalid signs.
 
     A letter outside ASCII becomes ``u`` and its code point, so that two ids stay two.
     """

@@ -226,8 +226,8 @@ def _set_names_from_paths(
 def _fill_in_paper_ids(rows: Rows, names: Sequence[str], meant: MatchPaperId) -> bool:
     """Sets ``paper_id`` in the *rows* that name no paper, to the first of *names* that refers to a known paper.
 
-    If none does, sets the first of *names* without its extension. Returns whether every row named a paper, or got the
-    id of a known one. *names*: the names of the file and of the folders above it, innermost first.
+    If none does, sets the first of *names* without its extension. Returns whether every row named a paper, or got
+    the name of a known one. *names*: the names of the file and of the folders above it, innermost first.
     """
     stem = Path(names[0]).stem
     named = next((name for name in (stem, *names[1:]) if meant(name) is not None), stem)

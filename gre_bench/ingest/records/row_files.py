@@ -278,8 +278,9 @@ def _sample_windows_1252_words(path: Path) -> str:
 def _read_with_detected_delimiter(path: Path, kind: str, quoted: bool, encoding: str) -> Table:
     """Returns the table in *path*, read with the delimiter that its first line states, or that fits.
 
-    A delimiter fits if it gives every row as many cells as the header. If none does, the usual one is used. Raises
-    `SourceError` if several do; in a TSV file, tabs take precedence.
+    A delimiter fits if it gives every row as many cells as the header. If none does, the usual one is used or, if the
+    header lacks it, the first that the header has. Raises `SourceError` if several fit; in a TSV file, tabs take
+    precedence.
     """
     csv.field_size_limit(LARGEST)
     first = next(_decode_lines(path, encoding), "")
@@ -307,8 +308,9 @@ def _read_with_detected_delimiter(path: Path, kind: str, quoted: bool, encoding:
 def _read_with_detected_quoting(path: Path, mark: str, quoted: bool, encoding: str, skip: int = 0) -> Table:
     """Returns the table in *path*, with cells separated by *mark*, after the first *skip* lines.
 
-    Quotation marks quote cells. In a TSV file, they are part of the text if only that gives a valid table; if both
-    readings are valid and differ, raises `SourceError`. *quoted*: False if they never quote cells in a TSV file.
+    Quotation marks quote cells. In a TSV file, they are part of the text if only that gives a valid table. If the two
+    readings of a TSV file differ and neither is clearly right, raises `SourceError`. *quoted*: False if the marks never
+    quote cells in a TSV file.
 
     pandas, Excel and Python's csv quote a cell that contains line breaks, delimiters or quotation marks, and double
     the quotation marks in it. Databases put a backslash before them. Some programs that write TSV quote nothing.

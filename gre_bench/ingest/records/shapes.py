@@ -53,7 +53,7 @@ benchmark's authors merge them."""
 
 @dataclass(frozen=True, slots=True)
 class ReviewToolFormat:
-    """The form of the records that one review tool writes.
+    """The form of the records that one review tool, or another source such as OpenReview, writes.
 
     - *seen*: the version of the tool from which this form was taken.
     - *fits*: whether a record has this form.

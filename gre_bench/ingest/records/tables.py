@@ -301,7 +301,7 @@ def _select_rows_of_candidate(path: Path, table: Rows, by: str) -> Rows:
     """Returns the rows with reviews by the candidate *by*, and sets their ``candidate`` to *by*.
 
     The column ``candidate``, or another such as ``model``, names a row's candidate. The rows that name *by* or no
-    candidate are returned. If all rows name the same other candidate, all are returned.
+    candidate are returned. If the rows name only one candidate, and it is not *by*, all rows are returned.
 
     Raises `SourceError` if the rows name several candidates, but not *by*. Also raises it if they name only the human
     baseline and *by* is a model.
@@ -591,7 +591,7 @@ def read_new_points(
 
     `POINT_COLUMNS` identify a point. Any other column is a label if *orders* contains it. It is also a label if at
     least half of its values are numbers or one of the words true, false, yes and no. A label with any of these words
-    may hold no numbers but 0 and 1.
+    may hold no numbers but 0 and 1. A column that numbers points, such as ``index``, is a label only by *orders*.
     """
     imported = ImportResult()
     rows = list(read_table_rows(path, POINT_COLUMNS, None, imported, reading=reading, papers=PaperIdMatcher(papers)))

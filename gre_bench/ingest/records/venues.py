@@ -42,7 +42,8 @@ class VenueYear(BaseModel, frozen=True, extra="forbid"):
     - *status*: how to decide whether a paper is kept. ``invitation``: by the kind of its note. ``venueid``: also by the
       end of its field ``venueid``, the part after *group*. An end in *kept* keeps the paper. An end that is "/"
       followed by a kind in *withdrawn* or *desk_rejected* excludes it.
-    - *text*: (field, heading) for each part of a review's text. *other_fields*: fields that are not part of the text.
+    - *text*: (field, heading) for each part of a review's text.
+    - *other_fields*: the known fields of a review that are not part of its text.
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
     """
 
@@ -105,7 +106,7 @@ class VenueYear(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def unverified(self) -> str | None:
-        """A warning if no real notes of the venue-year have confirmed this form; None otherwise."""
+        """A warning if *evidence* is ``documented``: no notes of the venue-year confirm this form. Otherwise None."""
         documented = f"the form of the notes of {self.name} is documented only: {self.note}"
         return documented if self.evidence == "documented" else None
 

@@ -153,8 +153,8 @@ def find_pdf_version_status(
 
     Returns ``unknown`` if that cannot be decided.
 
-    *history*: as in `choose_version`. *released_ms*: see `Venue.released_ms`. *decided_ms*: when the paper was accepted
-    (epoch ms); None if it was not.
+    *history*: as in `choose_version`. *released_ms*: see `VenueYear.released_ms`. *decided_ms*: when the paper was
+    accepted (epoch ms); None if it was not.
     """
     changed = find_last_change_ms(note)
     if changed is None or (released_ms is not None and changed < released_ms):

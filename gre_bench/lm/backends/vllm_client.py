@@ -116,7 +116,7 @@ class VLLMClient:
 
 
 class SharedConnections:
-    """What all requests of one `Client.run` share: HTTP connections, and how many requests in a row got no answer."""
+    """What all requests of one `VLLMClient.run` share: connections, and how many requests in a row got no answer."""
 
     def __init__(self, http: AsyncClient, client: VLLMClient):
         self._http, self._client = http, client

@@ -95,7 +95,8 @@ class Pack:
 class TokenTrie:
     """A trie of the token ids of *conversations*, each without its last token: no scored token follows that one.
 
-    `sizes`: the number of tokens to score in each conversation. The other arrays: as in `Pack`, for the whole trie.
+    `sizes`: the number of tokens to score in each conversation. `slots`: as *logprob_indices* in `Pack`. The other
+    arrays: as in `Pack`, for the whole trie.
     """
 
     def __init__(self, conversations: Sequence[Conversation]):

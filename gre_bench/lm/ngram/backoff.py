@@ -116,7 +116,7 @@ class BackoffTrigramModel:
     def compute_normalisers(self, factors: np.ndarray, contexts: NgramContexts) -> np.ndarray:
         """Returns Z(context) = Σ_w P(w | context) · ``factors[w]`` at each position.
 
-        The context is the longest one at that position that the model has seen.
+        The context is the longest one at that position that the model's tables hold.
         """
         norm = np.full(len(contexts.rows[0]), float(self.unigram @ factors))
         for table, rows, (known, keys, starts, row_of) in zip(self.tables, contexts.rows, contexts.kept, strict=True):

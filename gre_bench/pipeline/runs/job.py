@@ -110,7 +110,7 @@ class Progress:
         return mask_secrets(value, self._secrets) if isinstance(value, str) else value
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*. *metrics*: rows to show now: how many pairs are planned, scored, and so on."""
+        """Starts the stage *name*. *metrics*: rows to show now, one per metric: its numbers of pairs by state."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -225,7 +225,7 @@ def _build_repeat_command(store: Store) -> str:
 
 
 def read_last_settings(store: Store) -> Settings:
-    """Returns the settings of the last refresh; the default settings if there is none.
+    """Returns the settings of the last ``refresh`` or ``new`` that was not refused; without one, the default settings.
 
     Reads the store's copy for readers, the file that other processes read while a run writes.
     """

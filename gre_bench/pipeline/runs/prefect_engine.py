@@ -64,7 +64,7 @@ EVENT_TRIES = 2
 Prefect's default, ten retries with waits, would delay a process by minutes if its server is gone.
 """
 RETURN_S = 60.0
-"""If the server does not answer at the end of a flow, wait for it this many seconds."""
+"""If the server does not answer at the end of a flow, wait for it at most this many seconds."""
 GLANCE_S = 2.0
 ROOM, NO_ROOM = 12 * 2**20, 2**20
 """Free disk space in bytes that Prefect's own server needs to start (it writes 6 MB), and to continue."""

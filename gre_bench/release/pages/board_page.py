@@ -98,7 +98,7 @@ class Board:
     - *tipping*: a sentence on the share of AI-written references up to which candidates keep their order; "" if not
       computed.
     - *committee*: the scores of joint reviews, by the number of models whose reviews are joined (see
-      `read_committee_curve`); None if not computed.
+      `read_scores_by_committee_size`); None if not computed.
     - *tests*: the board's family of tests, each of two candidates of one group; empty if the metric is not validated.
     - *auc*: how often a review of the same paper scores above one of another paper: the AUC and its interval, as text.
     - *about*: (name, value) for each part of the signature. *place*: the metric's index in the list of all metrics.

@@ -139,9 +139,10 @@ def build_panel_sheet(panel: PanelResult) -> TextTable:
 
 
 def build_preference_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[TextTable]:
-    """Yields the table of all LMs' preferences between two texts, then a table of player ratings for each report.
+    """Yields the table of all LMs' preferences between two texts, then tables of player ratings.
 
-    A player is an author of texts. *played*: the reports from `build_game_reports`.
+    A player is an author of texts. *played*: the reports from `build_game_reports`. Each report with games has a table
+    of ratings.
     """
     rows = []
     for report in played:
