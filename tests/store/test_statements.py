@@ -29,7 +29,7 @@ FLOATING = re.compile(
     r"\b(f?sum|f?avg|mean|kahan_sum|sumkahan|product|stddev\w*|var_\w+|variance|corr|covar_\w+|regr_\w+|skewness|kurtosis\w*|"
     r"sem|entropy|geomean|geometric_mean)\("
 )
-READERS = {"rows", "_read_rows_if_possible", "read", "read_with_repair", "columns"}
+READERS = {"rows", "run_page_query", "_read_rows_if_possible", "read", "read_with_repair", "columns"}
 """What asks for the rows of a query by its name; the functions among them (not the methods) take the store first."""
 
 
