@@ -360,8 +360,8 @@ def describe_reference_counts(rows: Sequence[LeaderboardRow]) -> str | None:
     """States how many references per paper the models and the human baseline have, if the numbers differ.
 
     If there is no human baseline, states the reason if it is known. Returns None if there is nothing to state. Papers
-    that the metric leaves out, such as papers without an abstract, do not count. If the human baseline has fewer than
-    one reference per paper, and all of them are scored, only papers with a second human review count for it.
+    that the metric leaves out, such as papers without an abstract, do not count. The human baseline may have fewer than
+    one reference per paper, with all of them scored. Then only papers with a second human review count for it.
     """
     if lacking := explain_missing_human_baseline(rows):
         return lacking

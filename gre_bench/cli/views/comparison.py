@@ -68,8 +68,9 @@ def show_side_comparison(report: Row) -> None:
 def show_candidate_comparison(report: Row, details: bool = False) -> None:
     """Prints which of two candidates scores higher and how certain that is, one sentence per metric.
 
-    *details*: whether to also print the tests of each difference, its two parts (in chance scores, and in scores above
-    chance), and the papers on which each candidate leads most. Metrics that are not validated are then printed too.
+    *details*: whether to also print the tests of each difference, and its two parts: in chance scores, and in scores
+    above chance. The papers on which each candidate leads most, and metrics that are not validated are then printed
+    too.
     """
     first, other = report["compared"]
     rows = report["candidates"]
