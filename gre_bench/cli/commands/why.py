@@ -133,7 +133,8 @@ def _print_checks(explanation: ScoreExplanation, every: bool) -> None:
     if every:
         facts = (*([explanation.paper] if explanation.paper else ()), *explanation.reviews)
         for row in map(dict, facts):
-            say(", ".join(f"{name} {_shorten_value(row[name])}" for name in SHOWN_FACTS if row.get(name) is not None))
+            say(", ".join(f"{name} {_shorten_text(str(row[name]), SHOWN_SIGNS)}" for name in SHOWN_FACTS
+                          if row.get(name) is not None))  # fmt: skip
     for row in explanation.checks:
         detail = f" ({row['detail']})" if row["detail"] else ""
         verdict = ("holds", "green") if row["holds"] else ("DOES NOT HOLD", "red")
@@ -247,7 +248,7 @@ def _print_judgments(judgments: Sequence[Row], every: bool) -> None:
     say(f"\njudgments (a set phrase, then a point of the review) and the nats that each adds{which}; below zero, the "
         "score is higher without it")  # fmt: skip
     for row in shown:
-        say(f"  {row['nats']:+z.2f}  {row['text'][:LONGEST_LINE]}")
+        say(f"  {row['nats']:+z.2f}  {_shorten_text(row['text'], LONGEST_LINE)}")
 
 
 def _print_reference_detail(detail: Row) -> None:
@@ -284,10 +285,10 @@ def _print_scored_texts(detail: Row, fresh: Mapping[str, bool]) -> None:
         say(f"  {name}:")
         lines = text.splitlines()
         for line in lines[:SHOWN_LINES]:
-            say(f"    {line[:LONGEST_LINE]}")
+            say(f"    {_shorten_text(line, LONGEST_LINE)}")
         if len(lines) > SHOWN_LINES:
             say(f"    and {counted(len(lines) - SHOWN_LINES, 'line')} more; --json gives them all")
 
 
-def _shorten_value(value: object) -> object:
-    return f"{value[:SHOWN_SIGNS]}…" if isinstance(value, str) and len(value) > SHOWN_SIGNS else value
+def _shorten_text(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"
