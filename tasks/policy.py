@@ -31,7 +31,8 @@ def make_step(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Returns a decorator that makes a function a step: within a flow run, it runs as a Prefect task.
 
-    Elsewhere it is a plain function. The results of tasks are never cached. `get_prefect_task` returns the task itself.
+    Elsewhere it is a plain function. The results of tasks are never cached. The step's method `task` returns the
+    task itself, for task runners that submit it to workers.
 
     Args:
         name: the task's name.
@@ -58,11 +59,6 @@ def make_step(
         return call
 
     return decorate
-
-
-def get_prefect_task(step: Callable[P, R]) -> Task[P, R]:
-    """Returns the Prefect task of a function decorated by `make_step`, for task runners that submit it to workers."""
-    return step.task()  # type: ignore[attr-defined]
 
 
 def is_worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.core.known_names import format_name_list
+from gre_bench.core.known_names import format_name_list, get_part_after_slash
 from gre_bench.core.metrics import ALPHA, find_recipe, is_metric_name
 from gre_bench.core.records import HUMAN
 from gre_bench.core.terminal import counted
+from gre_bench.store import Row
 from gre_bench.store.queries import CleanGapRow, ContaminationRow, LeaderboardRow, SignatureRow
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def warn_of_untested_order(ranked: Sequence[LeaderboardRow]) -> str:
     return ""
 
 
-def is_validated(rows: Sequence[LeaderboardRow]) -> bool:
+def is_validated(rows: Sequence[Row]) -> bool:
     """Returns whether the board's metric is validated with its evaluation LM and writer."""
     return bool(rows) and rows[0]["validation"].startswith("validated")
 
@@ -419,14 +420,14 @@ def _format_lead(leader: str, ranked: Sequence[LeaderboardRow], lm_orders: Seque
     measured against it.
     """
     by = f" by {_join_names([each.lm for each in lm_orders])}" if len(lm_orders) > 1 else ""
-    sentence = f"{_drop_maker(leader)} leads{by}{_format_lead_over_next_model(leader, ranked, lm_orders[0])}."
+    sentence = f"{get_part_after_slash(leader)} leads{by}{_format_lead_over_next_model(leader, ranked, lm_orders[0])}."
     sentence += "" if by else f" {ONE_LM}"
     words = {row["candidate"]: row["words"] for row in ranked}
     metric, own, human = ranked[0]["metric"], words[leader], words.get(HUMAN)
     if not own or not human or not is_metric_name(metric):
         return sentence
     texts = "judgments" if find_recipe(metric).source == "judgments" else "reviews"
-    return f"{sentence} {_drop_maker(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
+    return f"{sentence} {get_part_after_slash(leader)}'s {texts} have {own:.0f} words per paper, human's {human:.0f}."
 
 
 def _format_lead_over_next_model(leader: str, ranked: Sequence[LeaderboardRow], lm_order: CandidateOrder) -> str:
@@ -436,7 +437,7 @@ def _format_lead_over_next_model(leader: str, ranked: Sequence[LeaderboardRow], 
     if test is None:
         return ""
     on = f"on {test.ahead} of {counted(test.papers, 'paper')}"
-    return f", ahead of {_drop_maker(after)} (p {_format_p_with_relation_sign(test.p_holm)}) {on}"
+    return f", ahead of {get_part_after_slash(after)} (p {_format_p_with_relation_sign(test.p_holm)}) {on}"
 
 
 def _format_no_lead(
@@ -449,10 +450,11 @@ def _format_no_lead(
         if all(test.p_holm >= ALPHA for test in tests):
             what = f"no two of {len(models)} models differ significantly"
         elif level:
-            others = f"{_drop_maker(level[0])} and {counted(len(level) - 1, 'other')}"
-            what = f"{_drop_maker(first)} is not surely ahead of {others if len(level) > 2 else _join_names(level)}"
+            others = f"{get_part_after_slash(level[0])} and {counted(len(level) - 1, 'other')}"
+            others = others if len(level) > 2 else _join_names(level)
+            what = f"{get_part_after_slash(first)} is not surely ahead of {others}"
         else:
-            what = f"{_drop_maker(first)} is ahead of all others"
+            what = f"{get_part_after_slash(first)} is ahead of all others"
         lms_by_answer.setdefault(what, []).append(lm_order.lm)
     if len(lm_orders) < 2:
         return f"No model leads: {next(iter(lms_by_answer), 'there is no test')}."
@@ -479,7 +481,7 @@ def _format_human_position(human: LeaderboardRow, models: Sequence[str], lm_orde
         )
         if len(models) == len(apart) == 1:
             where, p = "above" if above else "below", _format_p_with_relation_sign(apart[0].p_holm)
-            what = f"scores {where} {_drop_maker(models[0])} (p {p})"
+            what = f"scores {where} {get_part_after_slash(models[0])} (p {p})"
         lms_by_answer.setdefault(what, []).append(lm_order.lm)
     wording = f" ({human['note']})" if human["note"] else ""
     by = [f"{what} by {_join_names(lms)}" if len(lm_orders) > 1 else what for what, lms in lms_by_answer.items()]
@@ -493,11 +495,6 @@ def _format_share_of_models(count: int, models: int) -> str:
 def _format_p_with_relation_sign(p: float) -> str:
     """Returns *p* as the text that follows the letter ``p``: ``= 0.012`` or ``<0.001``."""
     return text if (text := format_p_value(p)).startswith("<") else f"= {text}"
-
-
-def _drop_maker(name: str) -> str:
-    """Returns the *name* of a model without its maker: ``gpt-4o`` for ``openai/gpt-4o``."""
-    return name.rpartition("/")[2]
 
 
 def _find_tied_sequences(
@@ -526,8 +523,8 @@ def _is_tied(first: LeaderboardRow, second: LeaderboardRow, tests: HolmFamily) -
 def _join_names(names: Sequence[str]) -> str:
     """Joins *names* with commas and "and", without the makers of models; of many names, only the first two appear."""
     if len(names) == 1:
-        return _drop_maker(names[0])
-    short = [_drop_maker(name) for name in names]
+        return get_part_after_slash(names[0])
+    short = [get_part_after_slash(name) for name in names]
     short = short if len(set(short)) == len(short) else list(names)
     if len(names) > MOST_NAMED:
         return f"{short[0]}, {short[1]} and {counted(len(names) - 2, 'candidate')} after them"

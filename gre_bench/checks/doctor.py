@@ -46,7 +46,6 @@ from gre_bench.prompts.conditions import split_condition
 from gre_bench.store import Store
 from gre_bench.store.queries import LAST_SETTINGS
 
-OLDEST_PYTHON = (3, 11)
 GIB = 2**30
 MOST_SLOWER = 3
 """A dtype gets a warning if this CPU computes more than this many times slower in that dtype than in float32."""
@@ -108,9 +107,7 @@ def run_checks(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def check_python(settings: Settings, state: Path) -> Iterator[Finding]:
-    version = f"{platform.python_version()} in {sys.prefix}"
-    fine = sys.version_info >= OLDEST_PYTHON
-    yield Finding("python", "ok" if fine else "problem", version, "" if fine else "use Python 3.11 or newer")
+    yield Finding("python", "ok", f"{platform.python_version()} in {sys.prefix}")
 
 
 def check_packages(settings: Settings, state: Path) -> Iterator[Finding]:

@@ -24,10 +24,8 @@ from gre_bench.checks.bill import (
 )
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.incoming import read_text
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.settings import Settings
-from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.openreview.fetching import (
     choose_fetch_run_folder,
@@ -64,7 +62,7 @@ More = Callable[[int], tuple[list[PlannedRequests], int]]
 """Number of papers → (requests for texts, number of pairs to score), both in addition to the work of a refresh."""
 
 
-def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
+def plan_year(settings: Settings, state: Path) -> dict[str, Any]:
     """Returns the plan of `plan_fetch_and_refresh`, with the validation of each metric that has no record of one.
 
     The plan's ``verdicts`` say which metrics have a record. A record counts if its metric, evaluation LM and writer
@@ -89,17 +87,14 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
         pairs += sum(can_measure_length_effect(find_recipe(metric)) for metric in new) * references * (references - 1)
         return texts, papers * pairs
 
-    plan = plan_fetch_and_refresh(settings, state, rates, more=validation)
+    plan = plan_fetch_and_refresh(settings, state, validation)
     return plan | {"validation": {"metrics": new, "changes": changes}}
 
 
-def plan_fetch_and_refresh(
-    settings: Settings, state: Path, rates: Path | None = None, more: More | None = None
-) -> dict[str, Any]:
+def plan_fetch_and_refresh(settings: Settings, state: Path, more: More | None = None) -> dict[str, Any]:
     """Returns the estimated work of a fetch and a refresh with *settings*; sends and writes nothing.
 
-    - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
-    - *more*: a function that returns requests and pairs to add to those of a refresh (`More`).
+    *more*: a function that returns requests and pairs to add to those of a refresh (`More`).
 
     The seconds of fetching are computed from the rate limits that the service has stated so far. For openreview.net,
     a guess replaces limits that it has not stated. Tokens and USD are stated for each LM; None means unknown. Raises
@@ -133,8 +128,8 @@ def plan_fetch_and_refresh(
         "writing": writing,
         "usd": None if None in amounts else round(sum(amounts), 2),
         "over_budget": list_exceeded_limits(bought, settings.budget, spend_log(store), store.key),
-        "scoring": _plan_scoring(settings, papers, pairs, rates, assumed)
-        | {
+        "scoring": {
+            "pairs": _count_pairs(settings, papers, assumed) + pairs,
             "references": papers * _count_reference_study_scores(settings, store),
             "committee": papers * _count_committee_scores(settings, store),
             "certificate": papers * len(list_harm_degrees(settings)[0]) * edition.likely_references,
@@ -237,24 +232,14 @@ def _build_plan_row(item: PlannedRequests, models: dict[str, Model]) -> dict[str
             "fits": None if left is None else item.reads <= left}  # fmt: skip
 
 
-def _plan_scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Returns the number of pairs to score and the GPU hours that this takes.
-
-    The pairs are those of *papers* papers, plus *more*. The speed comes from the file *rates*. Without
-    *rates* the hours are None, and a line added to *assumed* says how to measure the speed.
-    """
+def _count_pairs(settings: Settings, papers: int, assumed: list[str]) -> int:
+    """Returns the number of pairs to score for *papers* papers; adds to *assumed* a line on the references."""
     edition = settings.edition
     each = edition.estimate_pairs_per_paper(len(CONTROLS) + len(settings.writing.candidates))
-    pairs = papers * each * len(settings.scoring.metrics_and_specific_forms) + more
     if edition.references == "all":
         reviews = counted(edition.likely_references + 1, "human review")
         assumed.append(f"{reviews} a paper: every one is a reference")
-    pace = _read_pairs_per_second(rates, settings) if rates else None
-    if pace is None:
-        assumed.append(
-            "the pace of scoring is not known: give --rates, the output of gre-bench models bench scoring --json"
-        )
-    return {"pairs": pairs, "pairs_per_s": pace, "gpu_hours": None if pace is None else round(pairs / pace / 3600, 3)}
+    return papers * each * len(settings.scoring.metrics_and_specific_forms)
 
 
 def _count_models(settings: Settings, store: Store) -> int:
@@ -280,16 +265,3 @@ def _count_reference_study_scores(settings: Settings, store: Store) -> int:
     models = _count_models(settings, store)
     people = settings.edition.likely_references + 1
     return models * (models - 1) + people * (people - 1)
-
-
-def _read_pairs_per_second(rates: Path, settings: Settings) -> float:
-    try:
-        methods = load_json(read_text(rates))["methods"]
-        return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])
-    except OSError as error:
-        raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        engine = settings.evaluation_lm.engine
-        raise SettingsError(
-            f"rates {rates} has no pairs_per_s of {engine}; measure it: gre-bench models bench scoring --json"
-        ) from None

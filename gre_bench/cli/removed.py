@@ -11,6 +11,7 @@ INSTEAD = {
     "new --no-prefect": "gre-bench new never starts Prefect: leave the option out",
     "plan --all": "for a published board, give its settings: gre-bench plan ICLR 2023 --settings papers/004_board",
     "plan --host": "name the host with --set fetch.host=URL",
+    "plan --rates": "gre-bench models bench scoring prints the hours of an edition",
     "publish --recount": "gre-bench why scores the pairs of a candidate again",
     "publish --seed": "gre-bench why scores the pairs of a candidate again",
     "publish --sign": _SIGN,

@@ -23,7 +23,7 @@ def sort_by_similarity(name: str, known: Iterable[str]) -> list[str]:
 
     def distance_to(other: str) -> tuple[float, str]:
         whole, end = (
-            difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, _get_part_after_slash(other))
+            difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, get_part_after_slash(other))
         )
         return -max(whole.ratio(), end.ratio()), other
 
@@ -69,13 +69,14 @@ def find_matching_name(name: str, known: Iterable[str]) -> str | None:
     names = set(known)
     if name in names:
         return name
-    ends = sorted(other for other in names if _get_part_after_slash(other) == name)
+    ends = sorted(other for other in names if get_part_after_slash(other) == name)
     if len(ends) > 1:
         raise SettingsError(f"{name} may be {' or '.join(ends)}: name one of them in full")
     return ends[0] if ends else None
 
 
-def _get_part_after_slash(name: str) -> str:
+def get_part_after_slash(name: str) -> str:
+    """Returns the end of *name*, such as a model's name without its maker: ``gpt-4o`` for ``openai/gpt-4o``."""
     return name.rpartition("/")[2]
 
 

@@ -27,6 +27,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def join_with_and(words: Sequence[str]) -> str:
+    """Returns *words* as a list in a sentence: ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
 FORMULA = ("=", "+", "-", "@", "\t", "\n", "\r", "＝", "＋", "－", "＠")
 """First characters that make a spreadsheet read a cell as a formula; some accept the full-width forms too."""
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.incoming import read_bytes
-from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Signature, build_signature_from_row, digest
 from gre_bench.core.resources import locate_resource
 from gre_bench.core.strict import load_json
@@ -85,12 +84,6 @@ def write_certificate(state: Path, certificate: Certificate) -> Path:
     return file
 
 
-def load_shipped_certificates(edition: str) -> list[Certificate]:
-    """Returns the shipped certificates of *edition*, one per signature, in the order of the metrics."""
-    certificates = [_read_certificate(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
-    return sorted(certificates, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
-
-
 def find_certificate(state: Path, signature: Signature) -> Certificate | None:
     """Returns the certificate for *signature*; None if there is none.
 
@@ -101,13 +94,13 @@ def find_certificate(state: Path, signature: Signature) -> Certificate | None:
         (folder == state / FOLDER, certificate.papers, certificate)
         for folder in (SHIPPED, state / FOLDER)
         for file in sorted(folder.glob("*/[!.]*.json"))
-        if build_signature_from_row((certificate := _read_certificate(file)).signature).validation_signature
+        if build_signature_from_row((certificate := load_certificate(file)).signature).validation_signature
         == signature.validation_signature
     ]
     return max(known, key=lambda row: row[:2])[2] if known else None
 
 
-def _read_certificate(file: Path) -> Certificate:
+def load_certificate(file: Path) -> Certificate:
     try:
         content = load_json(read_bytes(file))
         if content.pop("sha256", None) != digest(content):

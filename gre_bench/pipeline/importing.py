@@ -414,10 +414,6 @@ def import_graded_reviews(
         notes.append(f"{alone} items have one review: no reference, so no score under a metric that needs one")
     if ungraded:
         notes.append(f"{ungraded} reviews have no grade: they serve as references only")
-    if graded.groups:
-        notes.append(
-            f"groups of {len(graded.groups)} items were read and are not kept: intervals resample single items"
-        )
     return report | {"notes": [*notes, *report["notes"]]}
 
 

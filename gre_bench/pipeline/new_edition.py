@@ -235,10 +235,8 @@ def is_unfinished_edition(store: Store, files: Sequence[Path]) -> bool:
     return made_of == sorted({(file.resolve().name, file_sha256(file)) for file in files})
 
 
-def make_edition(
-    state: Path, settings: Settings, understood: ParsedFiles, wait_s: float = 0.0, licence: str | None = None
-) -> list[dict[str, Any]]:
-    """Stores the parsed files as a new edition; returns one report per file, as `store_imported` does.
+def make_edition(state: Path, settings: Settings, understood: ParsedFiles, licence: str | None = None) -> None:
+    """Stores the parsed files as a new edition.
 
     First deletes what killed runs left behind. Raises `SettingsError` if the edition exists.
     """
@@ -249,17 +247,16 @@ def make_edition(
             shutil.rmtree(left, ignore_errors=True)
     beside = state / f".new-{uuid.uuid4().hex}"
     store = Store(beside, edition)
-    reports = []
     with edition_lock(target.key, beside / LOCK, "new"), ExitStack() as last:
         last.callback(shutil.rmtree, beside, ignore_errors=True)
         with (
             use_file_limits(settings.inputs.memory, settings.inputs.seconds),
-            store.lock("new", wait_s),
+            store.lock("new"),
             record_run(store, "new", settings, shown=False) as progress,
         ):
             for file, imported in understood.files:
                 kind = "papers" if imported is understood.papers[1] else "reviews"
-                reports.append(store_imported(store, progress.run_id, file, kind, imported, licence=licence))
+                store_imported(store, progress.run_id, file, kind, imported, licence=licence)
             if understood.pdfs or understood.texts:
                 folder = find_snapshot_folder(store) / f"{edition.venue}-{edition.year}-{progress.run_id}"
                 notes = [{"id": name, "forum": name} for name in (*understood.pdfs, *understood.texts)]
@@ -275,7 +272,6 @@ def make_edition(
         if target.exists:
             raise SettingsError(f"edition {target.key} is there already")
         os.replace(store.folder, target.folder)
-    return reports
 
 
 def describe_parsed_files(understood: ParsedFiles, settings: Settings) -> list[str]:

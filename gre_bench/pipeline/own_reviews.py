@@ -246,13 +246,12 @@ def build_deletion_steps(store: Store, name: str) -> list[Step]:
     return [*forgotten, *((f"clear_{table}", ids) for table in ("rank_statistics", "pair_tests", "chance"))]
 
 
-def remove_candidate(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
+def remove_candidate(store: Store, settings: Settings, state: Path, name: str) -> dict[str, Any]:
     """Deletes the candidate *name* and recomputes the rank statistics of the other candidates, in one transaction.
 
-    Returns the numbers of deleted records. Raises `LockedError` if another process is still writing after *wait_s*
-    seconds.
+    Returns the numbers of deleted records. Raises `LockedError` if another process is writing.
     """
-    with store.lock("remove", wait_s), record_run(store, "remove", settings, shown=False) as progress:
+    with store.lock("remove"), record_run(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(queries.CANDIDATE_SIGNATURES, candidate_id=name)
         counts = store.rows(queries.CANDIDATE_COUNTS, candidate=name)[0]
         with store.transaction():
@@ -278,16 +277,14 @@ def _update_pair_counts(store: Store) -> None:
         store.save_status(status | {"metrics": [{key: row[key] for key in ("metric", *STATES)} for row in counts]})
 
 
-def undo_import(
-    store: Store, settings: Settings, state: Path, row: queries.ImportRow, wait_s: float = 0.0
-) -> dict[str, Any]:
+def undo_import(store: Store, settings: Settings, state: Path, row: queries.ImportRow) -> dict[str, Any]:
     """Deletes those records that the import *row* added and that still exist, in one transaction; returns a report.
 
     A candidate that then has no reviews is deleted, too. If a paper or a human review of the sample was deleted, the
     next refresh draws the sample again; otherwise the other candidates' rank statistics are recomputed now. Raises
-    `LockedError` if another process is still writing after *wait_s* seconds.
+    `LockedError` if another process is writing.
     """
-    with store.lock("undo", wait_s), record_run(store, "undo", settings, shown=False) as progress:
+    with store.lock("undo"), record_run(store, "undo", settings, shown=False) as progress:
         scores, was_drawn = store.rows(queries.SCORE_COUNT)[0]["scores"], bool(store.rows(queries.DRAW))
         named = {"run_id": row["run_id"], "file": row["file"]}
         steps: list[Step] = [("name_undone", named), ("undo_import", {})]

@@ -43,8 +43,8 @@ from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, UNREAD
 from gre_bench.tasks import steps
 
 
-def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
-    """Imports the notes, the papers and the reviews that the settings name, in this order; returns one report per file.
+def import_sources(store: Store, run_id: str, settings: Settings) -> None:
+    """Imports the notes, the papers and the reviews that the settings name, in this order.
 
     Raises `SourceError` if a row is refused; what earlier files added stays in the store.
     """
@@ -68,7 +68,6 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
                 f"{name}: {counted(report['refused'], 'row')} refused, first {first['item']} (row {first['number']}): "
                 f"{first['reason']}; all of them: {file}"
             )
-    return reports
 
 
 def import_notes(

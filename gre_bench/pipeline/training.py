@@ -34,7 +34,6 @@ class TrainingJob:
     - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
     - *out*: the folder for the new model.
     - *choose*: the rows to hold out, on which the model is chosen: one range for each of the first files, or of all.
-    - *writer*: use only judgments by this writer.
     - *never*: files of evaluation sets. A paper is left out if its id or any of its texts is in one of them.
     """
 
@@ -42,21 +41,19 @@ class TrainingJob:
     train: tuple[str, ...]
     out: Path
     choose: tuple[str, ...] = ()
-    writer: str | None = None
     never: tuple[Path, ...] = ()
 
     @property
     def inputs(self) -> dict[str, Any]:
         """What a training record says about the data.
 
-        It has the digest of each file of judgments and of each evaluation set. It also has the writer, and the ranges
-        of rows to train on and to hold out.
+        It has the digest of each file of judgments and of each evaluation set. It also has the ranges of
+        rows to train on and to hold out.
         """
         return {
             "judgments": [file_sha256(file) for file in self.judgments],
             "rows": list(self.train),
             "rows kept aside": list(self.choose),
-            "writer": self.writer,
             "evaluation sets": [file_sha256(file) for file in self.never],
         }
 
@@ -177,7 +174,7 @@ def _split_training_papers(
     sets, refused = [build_evaluation_set_register(file) for file in job.never], Counter[str]()
 
     def load_allowed_papers(file: Path, rows: str) -> list[JudgedPaper]:
-        papers = judged_papers(file, rows, job.writer, several=several)
+        papers = judged_papers(file, rows, several=several)
         texts = [replace(paper.texts, abstract=(abstracts or {}).get(paper.paper_id)) for paper in papers]
         for barred in sets:
             hit = barred.trained_on(texts)
@@ -203,28 +200,27 @@ def _split_training_papers(
     return list(trained_on.values()), kept, dict(refused)
 
 
-def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
+def judged_papers(file: Path, rows: str, *, several: bool = False) -> list[JudgedPaper]:
     """Returns the papers in *rows* (``0:300``) of *file* that have judgments of human reviews, with these judgments.
 
-    *writer*: use only judgments by this writer; None means any. *several*: whether they may be by several writers.
-    Raises `SourceError` if there are no such papers, and `SettingsError` if there are several writers but *several* is
-    False.
+    *several*: whether the judgments may be by several writers. Raises `SourceError` if there are no such papers, and
+    `SettingsError` if there are several writers but *several* is False.
     """
     imported = read_new_reviews(
-        file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=parse_row_range(rows), make_papers=True
+        file, {}, {}, (), by=HUMAN, writer="given", rows=parse_row_range(rows), make_papers=True
     )
     human = {review.review_id: review for review in imported.reviews if review.candidate == HUMAN}
     papers: dict[str, list[Judgments]] = {}
     for item in imported.judgments:
-        if item.review_id in human and writer in (None, item.writer):
+        if item.review_id in human:
             papers.setdefault(human[item.review_id].paper_id, []).append(item)
     writers = {item.writer for items in papers.values() for item in items}
     if not papers:
-        by = f" by {writer}" if writer else ""
         why = f"; first row refused: {imported.refusals[0].reason}" if imported.refusals else ""
-        raise SourceError(f"{file.name}: rows {rows} have no human judgments{by}{why}")
+        raise SourceError(f"{file.name}: rows {rows} have no human judgments{why}")
     if len(writers) > 1 and not several:
-        raise SettingsError(f"{file.name} has judgments by {', '.join(sorted(writers))}; choose one with --writer")
+        by = ", ".join(sorted(writers))
+        raise SettingsError(f"{file.name} has judgments by {by}; give a file with one writer's judgments")
     return [
         JudgedPaper(
             paper_id,

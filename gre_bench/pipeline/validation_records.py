@@ -157,11 +157,6 @@ def find_validation_record(state: Path, signature: Signature, edition: str | Non
     return _choose_deciding_record(by_edition.values(), edition)
 
 
-def load_shipped_records(edition: str) -> list[ValidationRecord]:
-    """Returns the shipped records of *edition*, one per signature, sorted by signature id."""
-    return [_read_record(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
-
-
 def _choose_deciding_record(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
     """Returns the one of *records* whose verdict counts for *edition*; None if *records* is empty.
 
@@ -254,11 +249,12 @@ def _predict_signature_names(settings: Settings, metric: str) -> tuple[str | Non
 def _read_records(folder: Path) -> list[ValidationRecord]:
     """Returns the records in *folder*, the newest last."""
     files = sorted(folder.glob("**/[!.]*.json"))
-    records = [_read_record(file) for file in files if CERTIFICATES.name not in file.relative_to(folder).parts]
+    shown = (file for file in files if CERTIFICATES.name not in file.relative_to(folder).parts)
+    records = map(load_validation_record, shown)
     return sorted(records, key=lambda record: datetime.fromisoformat(record.validated_at).timestamp())
 
 
-def _read_record(file: Path) -> ValidationRecord:
+def load_validation_record(file: Path) -> ValidationRecord:
     try:
         content = load_json(read_bytes(file))
         if content.pop("sha256", digest(content)) != digest(content):

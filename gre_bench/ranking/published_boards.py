@@ -110,7 +110,6 @@ class PrintedAndComputed:
     """A printed number and the matching number of a run, for one metric and one item; one of the two may be missing.
 
     - *difference*: the run's value less the printed value.
-    - *overlap*: whether the intervals of the two numbers overlap; None if either has no interval.
     - *within*: whether each number's interval contains the other number. If only one has an interval, only this one is
       checked. None if neither has one.
     """
@@ -120,7 +119,6 @@ class PrintedAndComputed:
     printed: PrintedOrComputedNumber | None
     found: PrintedOrComputedNumber | None
     difference: float | None = None
-    overlap: bool | None = None
     within: bool | None = None
 
 
@@ -162,11 +160,7 @@ def compare_printed_with_computed(
             for figure, other in ((first, second), (second, first))
             if figure.low is not None and figure.high is not None
         ]
-        overlap: bool | None = None
-        if first.low is not None and first.high is not None and second.low is not None and second.high is not None:
-            overlap = first.low <= second.high and second.low <= first.high
-        difference = second.value - first.value
-        rows.append(PrintedAndComputed(*key, first, second, difference, overlap, all(held) if held else None))
+        rows.append(PrintedAndComputed(*key, first, second, second.value - first.value, all(held) if held else None))
     return rows
 
 

@@ -70,7 +70,7 @@ def compare_rankings(first: ComparedSide, second: ComparedSide) -> dict[str, Any
         beside = [asdict(row) for row in published_boards.compare_printed_with_computed(*figures)]
         if not _have_same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
             # The scores have different signatures: ranks can be compared, but differences mean nothing.
-            no_difference = {"difference": None, "overlap": None, "within": None}
+            no_difference = {"difference": None, "within": None}
             beside = [{**row, **no_difference} for row in beside]
         result["beside"] = beside
     return result

@@ -32,7 +32,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from gre_bench.board.family import read_candidate_orders_by_lm, read_holm_family
@@ -65,7 +64,7 @@ from gre_bench.store.queries import (
     SignatureRow,
 )
 
-LEVEL, POWER, SPLITS = 0.95, 0.8, 200
+LEVEL, POWER = 0.95, 0.8
 
 
 class PlannedContrast(strict.NamedEntry, frozen=True):
@@ -105,9 +104,7 @@ def load_contrasts(path: Path) -> ContrastsFile:
 def compute_contrasts_of_file(
     state: Path, edition: str, path: Path, metrics: list[str] | None = None
 ) -> dict[str, Any]:
-    """Tests the contrasts of the file *path* on one edition.
-
-    Returns the results of `compute_contrast_rows` and, for each signature, of `compute_order_stability`.
+    """Tests the contrasts of the file *path* on one edition; ``contrasts`` has the rows of `compute_contrast_rows`.
 
     *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those
     of other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a
@@ -123,7 +120,7 @@ def compute_contrasts_of_file(
     rows = compute_contrast_rows(store, file.contrasts, signatures, planned)
     return {
         "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
-        "contrasts": rows, "stability": [row for each in signatures if (row := compute_order_stability(store, each))],
+        "contrasts": rows,
     }  # fmt: skip
 
 
@@ -304,58 +301,6 @@ def _collect_length_arguments(pairs: ScoredPairs, names: Sequence[str], words: A
     unit = dict(zip(zip(pairs.candidates, pairs.papers, strict=True), pairs.swaps or (), strict=False))
     units = tuple([unit[name, paper] for paper in papers] for name in names) if unit else None
     return papers, *scores, *lengths, units
-
-
-def compute_order_stability(store: Store, signature: SignatureRow) -> dict[str, Any] | None:
-    """Returns how stable the order of the ranked models is: Spearman's ρ between random halves, over 200 splits.
-
-    *papers*: splits of the papers. *references*: splits of each paper's references into a random one and the others.
-    Both have a mean and 5% and 95% quantiles. Returns None if the largest group has fewer than three models.
-    """
-    from scipy.stats import rankdata
-
-    groups: dict[str | None, list[str]] = defaultdict(list)
-    for row in store.read(LEADERBOARD, signature_ids=[signature["signature_id"]]):
-        if row["kind"] == "model" and row["rank"] is not None:
-            groups[row["group_name"]].append(row["candidate"])
-    names = max(groups.values(), key=len, default=[])
-    if len(names) < 3:
-        return None
-    pairs = ScoredPairs(*load_score_columns(store, signature)).of_candidates(names)
-    papers = sorted(set(pairs.papers))
-    references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
-                  for paper in papers}  # fmt: skip
-    counts = np.array([len(own) for own in references.values()])
-    paper = np.array([papers.index(name) for name in pairs.papers])
-    reference = np.array([references[p].index(r) for p, r in zip(pairs.papers, pairs.references, strict=True)])
-    cell = np.array([names.index(name) for name in pairs.candidates]) * len(papers) + paper
-    values = np.array(pairs.values)
-
-    def compute_means(half: np.ndarray) -> np.ndarray:
-        """Returns each candidate's mean over the pairs in *half* (NaN without pairs); all papers have equal weight."""
-        sums, sizes = (np.bincount(cell[half], weights, len(names) * len(papers)) for weights in (values[half], None))
-        with np.errstate(invalid="ignore"):
-            by_paper = (sums / sizes).reshape(len(names), len(papers))
-            known = ~np.isnan(by_paper)
-            return by_paper.sum(axis=1, where=known) / known.sum(axis=1)
-
-    random = np.random.default_rng(0)
-    splits: dict[str, dict[str, float]] = {}
-    for split in ("papers", "references"):
-        if split == "references" and counts.min() < 2:
-            continue
-        rho = []
-        for _ in range(SPLITS):
-            chosen, drawn = random.permutation(papers)[: len(papers) // 2], random.integers(counts)
-            first = np.isin(papers, chosen)[paper] if split == "papers" else drawn[paper] == reference
-            x, y = compute_means(first), compute_means(~first)
-            x, y = (rankdata(half[~np.isnan(x + y)]) for half in (x, y))
-            if len(x) >= 3 and np.ptp(x) and np.ptp(y):  # the means in a half may all be equal
-                rho.append(np.corrcoef(x, y)[0, 1])
-        if rho:
-            low, high = np.quantile(rho, [0.05, 0.95]).tolist()
-            splits[split] = {"mean": float(np.mean(rho)), "low": low, "high": high}
-    return {"metric": signature["metric"], "evaluation_lm": signature["evaluation_lm"], "models": len(names), **splits}
 
 
 SHOWN_PAPERS = 3

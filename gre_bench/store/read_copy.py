@@ -7,7 +7,6 @@ process that has opened a copy can still read it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 import duckdb
 
@@ -27,7 +26,6 @@ CURRENT = "current"
 """A file of one line: the name of the copy to open."""
 EARLIER = "read.duckdb"
 """The copy's name in editions that earlier versions of the program wrote. Such a copy lacks the table ``board``."""
-_CLONE = 0x40049409
 _Result = TypeVar("_Result")
 
 
@@ -110,12 +108,7 @@ class ReadOnlyStoreCopy:
 
     def copy_to(self, target: Path) -> None:
         """Copies the current copy for readers to the file *target*, for private use."""
-
-        def copy(file: Path) -> None:
-            with file.open("rb") as source, target.open("wb") as private:
-                clone_or_copy_file(source, private)
-
-        self._call_with_current_copy(copy)
+        self._call_with_current_copy(lambda file: shutil.copyfile(file, target))
 
     def convert_duckdb_error(self, error: duckdb.Error) -> StoreError:
         """Returns a `StoreError` saying that DuckDB could not read the copy, why, and what to do."""
@@ -148,11 +141,3 @@ class ReadOnlyStoreCopy:
                         if isinstance(error, duckdb.Error)
                         else self.unusable_copy_error(str(error.strerror))
                     ) from None
-
-
-def clone_or_copy_file(source: BinaryIO, target: BinaryIO) -> None:
-    """Copies the open file *source* to *target*, as a copy-on-write clone if the file system supports it."""
-    try:
-        fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
-    except OSError:
-        shutil.copyfileobj(source, target, 2**20)

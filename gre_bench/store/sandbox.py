@@ -1,8 +1,7 @@
 """The separate process that runs one SQL statement of a user. It imports nothing from this package.
 
-It reads one line of JSON from standard input: the statement, the path of a private copy of the store, and limits. Then
-it gives up access to TCP and to files outside its folder, if Linux supports this. It opens the copy, deletes its file,
-and runs the statement.
+It reads one line of JSON from standard input: the statement, the path of a private copy of the store, and limits. It
+opens the copy without access to other files, deletes its file, limits its own memory, and runs the statement.
 
 It writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns contain
 coded cells, or why there is no result. A coded cell, ``{type: text}``, stands for a value that JSON cannot represent.
@@ -11,7 +10,6 @@ coded cells, or why there is no result. A coded cell, ``{type: text}``, stands f
 from __future__ import annotations
 
 import base64
-import ctypes
 import errno
 import json
 import os
@@ -39,12 +37,6 @@ PLAIN = {
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
 }  # fmt: skip
 """Types whose values, and lists of values, JSON can represent."""
-RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
-"""The numbers of system calls, and arguments, for Linux's landlock. It needs no privileges and also restricts root."""
-READING, READ_FILE = 0b1101, 0b100
-"""Landlock rights for a folder (to execute and read files, and to list folders) and for a single file (to read)."""
-MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")
-"""Where DuckDB reads the number of processors and the amount of memory; without ``/proc/self`` it crashes."""
 SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
          "spill": ("max_temp_directory_size", os.strerror(errno.EFBIG))}  # fmt: skip
 """Limit → texts in DuckDB's errors that show that this limit was exceeded."""
@@ -59,7 +51,6 @@ def main() -> None:
     reply."""
     request = json.loads(sys.stdin.readline())
     signal.alarm(int(request["seconds"]) + 5)
-    confine_process_to_folder(request["folder"])
     threading.Thread(target=_exit_when_sender_ends, args=[request["folder"]], daemon=True).start()
     try:
         connection = open_private_copy(request)
@@ -88,30 +79,6 @@ def set_process_limits(request: dict[str, Any]) -> None:
         bounds[resource.RLIMIT_AS] = in_use + request["memory"] + SLACK
     for resource_kind, most in bounds.items():
         resource.setrlimit(resource_kind, (most, most))
-
-
-def confine_process_to_folder(folder: str) -> None:
-    """Gives up this process's access to TCP and to most files; does nothing if the system does not support this.
-
-    Files in *folder* and files that Python needs remain accessible.
-    """
-    system = ctypes.CDLL(None)
-    call = system.syscall
-    version = call(RULESET, None, 0, 1) if sys.platform == "linux" else 0
-    if version < 1:
-        return
-    files = (1 << (13 + min(version - 1, 2))) - 1
-    handled = (ctypes.c_uint64 * 2)(files, TCP)
-    rules = call(RULESET, handled, 16 if version > 3 else 8, 0)
-    for path in filter(os.path.exists, (folder, sys.prefix, sys.base_prefix, *MACHINE)):
-        rights = files if path == folder else READING if os.path.isdir(path) else READ_FILE
-        handle = os.open(path, os.O_PATH)
-        beneath = rights.to_bytes(8, sys.byteorder) + handle.to_bytes(4, sys.byteorder)
-        call(RULE, rules, 1, beneath, 0)
-        os.close(handle)
-    system.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    call(RESTRICT, rules, 0)
-    os.close(rules)
 
 
 def open_private_copy(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:

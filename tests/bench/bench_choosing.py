@@ -69,7 +69,7 @@ def read_sets(
     """Yields (name, papers) of each set in *chosen*: at most *most* papers with id, three judgments and synopsis."""
     barred = build_evaluation_set_register(never)
     for file, rows, kind in chosen:
-        papers = judged_papers(files / f"{file}.parquet", rows, None)
+        papers = judged_papers(files / f"{file}.parquet", rows)
         hit = barred.trained_on([paper.texts for paper in papers])
         papers = [paper for paper in papers if len(paper.judgments) >= 3 and paper.paper_id not in hit][:most]
         known: Mapping[str, Mapping[str, str]] = (

@@ -124,7 +124,7 @@ def main() -> None:
     part = next((one.removeprefix("part=") for one in settings if one.startswith("part=")), "0/1")
     named = tuple(f"evaluation_lm.{one}" for one in settings if not one.startswith("part="))
     lm = open_lm(load(None, named).evaluation_lm)
-    judged = judged_papers(Path(file), rows, None, several=True)
+    judged = judged_papers(Path(file), rows, several=True)
     papers = [list(paper.judgments) for paper in judged if len(paper.judgments) == 3]
     print_figures(*scored(lm, papers, Path(kept), part))
 

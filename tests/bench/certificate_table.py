@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.metrics import find_recipe
+from gre_bench.core.metrics import METRICS, find_recipe
 from gre_bench.perturbations.harms import HARMS
-from gre_bench.pipeline.certificates import Certificate, load_shipped_certificates
+from gre_bench.pipeline.certificates import SHIPPED, Certificate, load_certificate
 from gre_bench.stats.degrees import PAPERS
 from gre_bench.studies.certificate import draw_certificates
 
@@ -35,6 +35,12 @@ def table(certificates: list[Certificate]) -> str:
     rows += [[harm.said, *(cell(item.harms.get(name)) for item in certificates)] for name, harm in HARMS.items()]
     papers = (str(item.papers) for item in certificates)
     return "\n".join(f"| {' | '.join(row)} |" for row in [*rows, ["papers", *papers]])
+
+
+def load_shipped_certificates(edition: str) -> list[Certificate]:
+    """Returns the shipped certificates of *edition*, one per signature, in the order of the metrics."""
+    certificates = [load_certificate(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
+    return sorted(certificates, key=lambda item: list(METRICS).index(str(item.signature["metric"])))
 
 
 def certificates_of(lm: str, edition: str) -> list[Certificate]:

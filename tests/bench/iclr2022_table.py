@@ -14,12 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.stats import rankdata
+
 from gre_bench.board.committee_curve import read_scores_by_committee_size
 from gre_bench.board.words import format_p_value
 from gre_bench.core.metrics import ALPHA, find_recipe
 from gre_bench.core.resources import locate_resource
+from gre_bench.ranking.rank_statistics import ScoredPairs
 from gre_bench.release.loading import find_release, load_release
-from gre_bench.reports.contrasts import compare_lms, compute_contrasts_of_file
+from gre_bench.reports.contrasts import compare_lms, compute_contrasts_of_file, load_score_columns
 from gre_bench.store import INCLUDED_EDITION, Store
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, PLANNED_SIGNATURES, SEPARATION, SignatureRow
 from tests.bench import chance_terms
@@ -30,6 +34,7 @@ RELEASES = {"cache-ngram-3": "r2", "cache-ngram-2": "r1", "gem-smollm2-2": "r1"}
 LMS = tuple(lm for lm, release in RELEASES.items() if release == "r1")
 """The two evaluation LMs whose scores one release has."""
 CONTRASTS = locate_resource("deployments", "contrasts", "iclr2022.toml")
+SPLITS = 200
 
 
 def signed(value: float, digits: int = 2) -> str:
@@ -135,16 +140,59 @@ def facts(store: Store, state: Path, lm: str) -> Iterator[list[str]]:
            *(str(sum(not row["why_not"] and row["p_holm"] < ALPHA for row in each)) for each in lengths)]  # fmt: skip
 
 
-def stability(state: Path, lm: str) -> Iterator[list[str]]:
+def compute_order_stability(store: Store, signature: SignatureRow) -> dict[str, dict[str, float]]:
+    """Returns how stable the order of the ranked models is: Spearman's ρ between random halves, over 200 splits.
+
+    *papers*: splits of the papers. *references*: splits of each paper's references into a random one and the others.
+    Both have a mean and 5% and 95% quantiles.
+    """
+    names = chance_terms.models_of(store, signature)
+    pairs = ScoredPairs(*load_score_columns(store, signature)).of_candidates(names)
+    papers = sorted(set(pairs.papers))
+    references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
+                  for paper in papers}  # fmt: skip
+    counts = np.array([len(own) for own in references.values()])
+    paper = np.array([papers.index(name) for name in pairs.papers])
+    reference = np.array([references[p].index(r) for p, r in zip(pairs.papers, pairs.references, strict=True)])
+    cell = np.array([names.index(name) for name in pairs.candidates]) * len(papers) + paper
+    values = np.array(pairs.values)
+
+    def compute_means(half: np.ndarray) -> np.ndarray:
+        """Returns each candidate's mean over the pairs in *half* (NaN without pairs); all papers have equal weight."""
+        sums, sizes = (np.bincount(cell[half], weights, len(names) * len(papers)) for weights in (values[half], None))
+        with np.errstate(invalid="ignore"):
+            by_paper = (sums / sizes).reshape(len(names), len(papers))
+            known = ~np.isnan(by_paper)
+            return by_paper.sum(axis=1, where=known) / known.sum(axis=1)
+
+    random = np.random.default_rng(0)
+    splits: dict[str, dict[str, float]] = {}
+    for split in ("papers", "references"):
+        if split == "references" and counts.min() < 2:
+            continue
+        rho = []
+        for _ in range(SPLITS):
+            chosen, drawn = random.permutation(papers)[: len(papers) // 2], random.integers(counts)
+            first = np.isin(papers, chosen)[paper] if split == "papers" else drawn[paper] == reference
+            x, y = compute_means(first), compute_means(~first)
+            x, y = (rankdata(half[~np.isnan(x + y)]) for half in (x, y))
+            if len(x) >= 3 and np.ptp(x) and np.ptp(y):  # the means in a half may all be equal
+                rho.append(np.corrcoef(x, y)[0, 1])
+        if rho:
+            low, high = np.quantile(rho, [0.05, 0.95]).tolist()
+            splits[split] = {"mean": float(np.mean(rho)), "low": low, "high": high}
+    return splits
+
+
+def stability(store: Store, lm: str) -> Iterator[list[str]]:
     """Yields Spearman's correlation of the models' order between two random halves, with its 90% quantiles."""
-    found = [row for row in compute_contrasts_of_file(state, INCLUDED_EDITION, CONTRASTS)["stability"]
-             if row["evaluation_lm"] == lm]  # fmt: skip
-    yield ["Spearman's ρ between", *(find_recipe(row["metric"]).title for row in found)]
+    found = [(row["metric"], compute_order_stability(store, row)) for row in signatures_of(store, lm)]
+    yield ["Spearman's ρ between", *(find_recipe(metric).title for metric, _ in found)]
     titles = {"papers": "two halves of the papers", "references": "one reference of each paper and the others"}
     for split, title in titles.items():
         yield [
             title,
-            *(f"{row[split]['mean']:.2f} ({row[split]['low']:.2f}, {row[split]['high']:.2f})" for row in found),
+            *(f"{row[split]['mean']:.2f} ({row[split]['low']:.2f}, {row[split]['high']:.2f})" for _, row in found),
         ]
 
 
@@ -175,7 +223,7 @@ def main() -> None:
             "reviewers": lambda: reviewers(store, lm, None), "quis": lambda: reviewers(store, lm, "quis"),
             "facts": lambda: facts(store, state, lm),
             "contrasts": lambda: contrasts(state, lm, False), "at-length": lambda: contrasts(state, lm, True),
-            "chance": lambda: chance_terms.rows(store, lms=(lm,)), "stability": lambda: stability(state, lm),
+            "chance": lambda: chance_terms.rows(store, lms=(lm,)), "stability": lambda: stability(store, lm),
             "committee": lambda: committee(store, lm),
             "questions": lambda: questions(state), "orders": lambda: orders(state),
         }  # fmt: skip

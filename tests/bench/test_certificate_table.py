@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gre_bench.core.records import build_signature_from_row
-from gre_bench.pipeline.certificates import SHIPPED, find_certificate, load_shipped_certificates
+from gre_bench.pipeline.certificates import SHIPPED, find_certificate
 from gre_bench.studies.certificate import draw_certificates
 from tests.bench.bench_certificate import compare_resistance, resistance
-from tests.bench.certificate_table import certificates_of
+from tests.bench.certificate_table import certificates_of, load_shipped_certificates
 from tests.conftest import ROOT
 
 SHOWN = sorted(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from gre_bench.pipeline.validation_records import SHIPPED, load_shipped_records
-from tests.bench.validation_table import METRICS
+from gre_bench.pipeline.validation_records import SHIPPED
+from tests.bench.validation_table import METRICS, load_shipped_records
 from tests.conftest import ROOT
 
 SHOWN = [

@@ -13,12 +13,17 @@ from typing import Any
 
 from gre_bench.core.metrics import find_recipe
 from gre_bench.perturbations.by_name import PERTURBATIONS
-from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, load_shipped_records
+from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, load_validation_record
 
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?"}
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw", "gem_raw")
 AT_LENGTH = {"sentence_deletion", "generic"}
 """Perturbations that shorten a review, so that length alone may lower the score; d at fixed length is shown too."""
+
+
+def load_shipped_records(edition: str) -> list[ValidationRecord]:
+    """Returns the shipped records of *edition*, one per signature, sorted by signature id."""
+    return [load_validation_record(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
 
 
 def number(value: float) -> str:

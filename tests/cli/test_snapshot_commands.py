@@ -190,19 +190,9 @@ def test_a_plan_tells_tokens_and_money_of_each_model_and_makes_no_price_up(tmp_p
         plan_fetch_and_refresh(settings(None, "writing.judgments=x", edition="ICLR 2020"), tmp_path)
 
 
-def test_gpu_hours_come_from_a_pace_that_was_measured(tmp_path):
-    rates = tmp_path / "rates.json"
-    rates.write_text(json.dumps({"methods": {"trie": {"pairs_per_s": 2.0}}}))
+def test_pairs_to_score_are_counted_for_a_refresh_and_for_the_studies(tmp_path):
     chosen = settings(None, "scoring.metrics=['gem', 'gem_raw']", papers=300, edition="ICLR 2020")
-    found = plan_fetch_and_refresh(chosen, tmp_path, rates)["scoring"]
-    assert (found["pairs"], found["gpu_hours"]) == (300 * 3 * 2 * 4, pytest.approx(1.0))
-    assert plan_fetch_and_refresh(chosen, tmp_path)["scoring"]["gpu_hours"] is None
+    found = plan_fetch_and_refresh(chosen, tmp_path)["scoring"]
+    assert found["pairs"] == 300 * 3 * 2 * 4
     models = len(chosen.writing.candidates)
     assert found["references"] == 300 * (models * (models - 1) + 3 * 2), "models on models, three people on each other"
-    for text, why in (("{}", "pairs_per_s of trie"), ("no json", "pairs_per_s of trie"), (None, "cannot be read")):
-        if text:
-            rates.write_text(text)
-        else:
-            rates.unlink()
-        with pytest.raises(SettingsError, match=why):
-            plan_fetch_and_refresh(chosen, tmp_path, rates)

@@ -190,7 +190,7 @@ def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_p
     assert "no learnt_from.txt" in read_register(tmp_path / "out", "out").problem
     assert train_and_score_cache_ngram(job) == report
     # An adapter whose register is missing, and a model as its makers published it, which needs none.
-    papers = training.judged_papers(judged(file, "by-hand"), "0:3", None)
+    papers = training.judged_papers(judged(file, "by-hand"), "0:3")
     (tmp_path / "out" / training_registers.FILE).write_text("of an earlier training")
     for base, unknown in ((training_registers.Register("base", None, None, "why"), ["why"]), (None, [])):
         assert training._write_training_register(tmp_path / "out", papers, [], base) == unknown

@@ -185,15 +185,13 @@ def test_settings_come_from_a_file_and_are_those_of_the_paper_without_one(tmp_pa
         load(tmp_path / "tuning.toml")
 
 
-def test_judgments_by_several_writers_must_be_chosen_from(tmp_path: Path) -> None:
+def test_judgments_by_several_writers_are_refused_unless_several_are_allowed(tmp_path: Path) -> None:
     file = write(tmp_path / "two.jsonl", rows(2) + rows(2, writer="other"))
-    with pytest.raises(SettingsError, match=r"judgments by by-hand, other; choose one with --writer"):
-        judged_papers(file, "0:2", None)
-    (one, two) = judged_papers(file, "0:2", "other")
-    assert (one.paper_id, len(one.judgments), len(two.judgments)) == ("p0", 3, 3)
-    assert [len(paper.judgments) for paper in judged_papers(file, "0:2", None, several=True)] == [6, 6]
+    with pytest.raises(SettingsError, match=r"judgments by by-hand, other; give a file with one writer's judgments"):
+        judged_papers(file, "0:2")
+    assert [len(paper.judgments) for paper in judged_papers(file, "0:2", several=True)] == [6, 6]
     with pytest.raises(SourceError, match="have no human judgments"):
-        judged_papers(write(tmp_path / "models.jsonl", rows(2, candidate="some-model", slot=None)), "0:2", None)
+        judged_papers(write(tmp_path / "models.jsonl", rows(2, candidate="some-model", slot=None)), "0:2")
 
 
 def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from gre_bench.core.resources import locate_resource
 from gre_bench.release.public_tables import RECORDS, REDACTED, WHOLE
 from gre_bench.store import TABLES, VIEWS, queries
 from gre_bench.store.queries import Query
-from gre_bench.store.statements import get_statement, load_statements, read_statements_from_folder
+from gre_bench.store.statements import HEADER, get_statement, load_statements, split_into_statements
 from tests.conftest import ROOT
 from tests.one_line import one_line
 
@@ -33,46 +32,32 @@ READERS = {"rows", "run_page_query", "_read_rows_if_possible", "read", "read_wit
 """What asks for the rows of a query by its name; the functions among them (not the methods) take the store first."""
 
 
-def written(folder: Path, **files: str) -> Path:
-    for name, text in files.items():
-        path = folder / f"{name.replace('__', '/')}.sql"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
-
-
 def test_a_file_holds_statements_by_name_and_a_file_without_names_is_one(tmp_path):
-    folder = written(
-        tmp_path / "sql",
-        queries__b="-- name: second\n-- one row\nselect 2;\n\n-- name: third\nselect '-- name: no';\n",
-        queries__a="-- one row\nselect 1;\n",
-        one="-- name: only\nselect 4;\n",
-    )
-    assert dict(read_statements_from_folder(folder, "queries")) == {
-        "a": "-- one row\nselect 1;\n",
-        "second": "-- one row\nselect 2;\n",
-        "third": "select '-- name: no';\n",
-    }
-    assert dict(read_statements_from_folder(folder, "one")) == {"only": "select 4;\n"}
+    (tmp_path / "b.sql").write_text("-- name: second\n-- one row\nselect 2;\n\n-- name: third\nselect '-- name: no';\n")
+    assert dict(split_into_statements(tmp_path / "b.sql")) == {
+        "second": "-- one row\nselect 2;\n", "third": "select '-- name: no';\n",
+    }  # fmt: skip
+    (tmp_path / "a.sql").write_text("-- one row\nselect 1;\n")
+    assert dict(split_into_statements(tmp_path / "a.sql")) == {"a": "-- one row\nselect 1;\n"}
+    with one_line("cannot be read", kind=StoreError):
+        list(split_into_statements(tmp_path / "none.sql"))
+    with one_line("no SQL of the kind 'other'", kind=StoreError):
+        load_statements("other")
 
 
-@pytest.mark.parametrize(
-    ("files", "line"),
-    [
-        (
-            {"queries__a": "-- name: x\nselect 1;\n", "queries__b": "-- name: x\nselect 2;\n"},
-            "queries/b.sql: the name 'x' is already used in sql/queries/a.sql",
-        ),
-        ({"queries__a": "-- name: x\nselect 1;\n-- name: x\nselect 2;\n"}, "'x' is already used in sql/queries/a.sql"),
-        ({"queries__a": "select 1;\n-- name: x\nselect 2;\n"}, "a.sql: text before the first '-- name:' line"),
-        ({"queries__a": "-- name: Two Words\nselect 1;\n"}, "'Two Words'; use lower-case"),
-        ({"queries__a": "-- name: x\n-- a remark alone\n-- name: y\nselect 1;\n"}, "the statement 'x' is empty"),
-        ({"other__a": "select 1;\n"}, "no SQL of the kind 'queries'"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_refused_with_one_line(tmp_path, files, line):
-    with one_line(line, kind=StoreError):
-        read_statements_from_folder(written(tmp_path / "sql", **files), "queries")
+def test_every_statement_has_a_lower_case_name_that_is_unique_in_its_kind_and_a_text():
+    folder = locate_resource("sql")
+    for kind in KINDS:
+        files = (
+            [folder / f"{kind}.sql"] if (folder / f"{kind}.sql").is_file() else sorted((folder / kind).glob("*.sql"))
+        )
+        found = [statement for file in files for statement in split_into_statements(file)]
+        assert len(found) == len(load_statements(kind)), f"a name occurs twice in {kind}"
+        for name, text in found:
+            assert re.fullmatch("[a-z0-9_]+", name) and re.sub(r"(?m)^\s*--.*$", "", text).strip(), (kind, name)
+        for file in files:
+            before, *named = HEADER.split(file.read_text())
+            assert not (named and before.strip()), f"{file.name}: text before the first name"
 
 
 def test_an_unknown_name_is_refused_with_one_line_and_the_nearest():

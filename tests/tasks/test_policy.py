@@ -10,7 +10,7 @@ from prefect.context import TaskRunContext
 from prefect.testing.utilities import prefect_test_harness
 
 from gre_bench.tasks import steps
-from gre_bench.tasks.policy import get_prefect_task, make_step
+from gre_bench.tasks.policy import make_step
 
 PLAIN = """
 import sys
@@ -42,4 +42,4 @@ def test_stages_and_steps_without_a_flow_do_not_even_import_prefect():
 
 def test_every_step_says_what_it_does_and_a_runner_gets_its_task():
     assert all(getattr(steps, name).__doc__ for name in steps.__all__)
-    assert get_prefect_task(steps.score_papers).name == "score papers"
+    assert steps.score_papers.task().name == "score papers"

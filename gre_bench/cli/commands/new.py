@@ -108,7 +108,7 @@ def new(
     if "papers" not in chosen.edition.model_fields_set:
         chosen = chosen.model_copy(update={"edition": chosen.edition.model_copy(update={"papers": max(count, 2)})})
     if not begun:
-        make_edition(state, chosen, understood, 0.0, licence)
+        make_edition(state, chosen, understood, licence)
     summary = run_refresh(chosen, state, engine=False, quiet=quiet)
     more = {"understood": lines, "refused": understood.refused, "report": str(report)}
     return build_new_board_result(summary, state, more)

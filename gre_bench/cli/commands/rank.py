@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gre_bench.board.words import FEW, format_p_value, format_with_interval_half_width
+from gre_bench.board.words import FEW, format_p_value, format_with_interval_half_width, is_validated
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import CommandResult
 from gre_bench.cli.commands.options import EDITIONS, argument, option
@@ -144,9 +144,7 @@ def _show_ranked_candidate(report: dict[str, Any], state: Path) -> None:
     say(sentence)
     columns = (
         FittedColumn("metric", [screen.remove_control_characters(row["metric"]) for row in rows], 0, "name"),
-        FittedColumn(
-            "rank", ["not validated" if _lacks_validation(row) else format_rank_with_total(row) for row in rows]
-        ),
+        FittedColumn("rank", [format_rank_with_total(row) if is_validated([row]) else "not validated" for row in rows]),
         FittedColumn("score", [format_with_interval_half_width(row["score"], row["high"]) for row in rows]),
         FittedColumn(
             "vs human", [format_with_interval_half_width(row["vs_human"], row["vs_human_high"]) for row in rows]
@@ -185,7 +183,7 @@ def describe_candidate_rank(report: dict[str, Any]) -> list[str]:
 def _describe_rank(name: str, edition: str, row: Row) -> str:
     """Returns a sentence on the candidate *name*: the rank in *row*, and whether it differs from the human baseline."""
     title = find_recipe(row["metric"]).title
-    if _lacks_validation(row):
+    if not is_validated([row]):
         return f"{name} has no rank on {edition} under {title}: the metric is not validated, so it orders nobody."
     if row["rank"] is None:
         return f"{name} has no rank on {edition} under {title}: {row['unranked']}."
@@ -196,16 +194,12 @@ def _describe_rank(name: str, edition: str, row: Row) -> str:
     return f"{name} has rank {format_rank_with_total(row)} on {edition} under {title}{above}."
 
 
-def _lacks_validation(row: Row) -> bool:
-    return not row["validation"].startswith("validated")
-
-
 def format_rank_with_total(row: Row) -> str:
     """Returns the rank, the number of ranked candidates, and the range that tests allow, such as ``2 of 6 (1–3)``.
 
     Returns a dash if there is no rank or the metric is not validated.
     """
-    if row["rank"] is None or _lacks_validation(row):
+    if row["rank"] is None or not is_validated([row]):
         return "–"
     low, high = row["rank_low"], row["rank_high"]
     sure = "" if low is None else f" ({low})" if low == high else f" ({low}–{high})"

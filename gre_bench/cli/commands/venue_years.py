@@ -155,18 +155,15 @@ def plan(
     papers: options.Papers = None,
     settings: options.SettingsFile = None,
     override: options.Set = None,
-    rates: Path | None = option(
-        "--rates FILE", "Output of models bench scoring --json on the machine that will score.", None
-    ),
 ) -> CommandResult:
     """Estimate an edition's requests, tokens, hours and cost.
 
-    Nothing is sent. With --rates it also estimates the GPU hours of scoring.
+    Nothing is sent. The hours are those of fetching.
     """
     from gre_bench.checks.plan_ahead import plan_fetch_and_refresh
 
     chosen = load_venue_settings(venue, year, papers, settings, override)
-    return CommandResult(plan_fetch_and_refresh(chosen, state, rates), _show_plan)
+    return CommandResult(plan_fetch_and_refresh(chosen, state), _show_plan)
 
 
 def _show_plan(plan: dict[str, Any]) -> None:
@@ -194,8 +191,7 @@ def _show_plan(plan: dict[str, Any]) -> None:
     total = "total unknown, as a price is unknown" if plan["usd"] is None else f"{plan['usd']:.2f} USD in all"
     say(f"write: {total}" if plan["writing"] else "write: nothing by an LM")
     screen.say_nonempty(plan["over_budget"], "write: ")
-    hours = plan["scoring"]["gpu_hours"]
-    say(f"score: {counted(plan['scoring']['pairs'], 'pair')}" + ("" if hours is None else f", {hours:.2f} hours"))
+    say(f"score: {counted(plan['scoring']['pairs'], 'pair')}; models bench scoring measures how many hours that is")
     more = {"references": "", "committee": "at most ", "validate --certificate": ""}
     for study, most in more.items():
         pairs = counted(plan["scoring"][study.split("-")[-1]], "pair")
@@ -237,7 +233,7 @@ def year(
     if dry_run:
         from gre_bench.checks.plan_ahead import plan_year
 
-        return CommandResult(plan_year(job.settings, state, None), _show_plan_of_year)
+        return CommandResult(plan_year(job.settings, state), _show_plan_of_year)
     summary = run_with_or_without_prefect(not no_prefect, flow, lambda: make_yearly_board(job))
     return CommandResult(summary, _show_year_summary, choose_exit_code(summary))
 

@@ -22,7 +22,7 @@ from gre_bench.cli.views import fitted, screen
 from gre_bench.cli.views.screen import say
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import find_recipe
-from gre_bench.core.terminal import counted
+from gre_bench.core.terminal import counted, join_with_and
 from gre_bench.reports.signatures import format_leader_sentence, headline_signature, shown_signatures
 from gre_bench.store import Row, Store
 from gre_bench.store.queries import LEADERBOARD
@@ -170,8 +170,8 @@ def _describe_shared_words(detail: Row) -> str:
 
     It is empty if *detail* lists no such words.
     """
-    lacks = f"has the words {_join_with_and(detail['lacking'])}, which this review lacks" if detail["lacking"] else ""
-    both = f"both have {_join_with_and(detail['shared'])}" if detail["shared"] else ""
+    lacks = f"has the words {join_with_and(detail['lacking'])}, which this review lacks" if detail["lacking"] else ""
+    both = f"both have {join_with_and(detail['shared'])}" if detail["shared"] else ""
     sentence = "; ".join(filter(None, (lacks, both)))
     return (
         f"{detail['reference_id']} {sentence}."
@@ -180,10 +180,6 @@ def _describe_shared_words(detail: Row) -> str:
         if sentence
         else ""
     )
-
-
-def _join_with_and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _select_papers_with_lead(papers: Sequence[Row]) -> Sequence[Row]:

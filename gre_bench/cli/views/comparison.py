@@ -476,11 +476,6 @@ def show_contrasts(report: Row) -> None:
             if parts:
                 say(f"    of it: {'; '.join(parts)}")
             say(f"    at equal length: {_format_difference_at_length(row['at_length'])}")
-        for row in report["stability"]:
-            if (row["evaluation_lm"], row["metric"]) == (lm, metric):
-                splits = [f"{row[split]['mean']:.2f} between halves of the {split}"
-                        for split in ("papers", "references") if split in row]  # fmt: skip
-                say(f"  order of {row['models']} models: Spearman {', '.join(splits)}")
     tests = max((row["tests"] for row in report["contrasts"]), default=0)
     say(
         f"\nmean differences by paper with 95% intervals; p: as on the board of the metric and LM, Holm-corrected "

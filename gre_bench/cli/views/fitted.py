@@ -63,18 +63,16 @@ def print_fitted_table(
     styles: Sequence[str],
     width: int | None = None,
     breaks: Mapping[int, str] = MappingProxyType({}),
-) -> list[str]:
+) -> None:
     """Prints *columns* as a table under *title*, in *width* characters (None: the width of the screen).
 
-    *styles*: a `rich` style for each row. *breaks*: index of a row → a line to print before that row. Returns the
-    headers of the columns that were shown.
+    *styles*: a `rich` style for each row. *breaks*: index of a row → a line to print before that row.
     """
     room = width or screen.get_output_width()
     columns = [column for column in columns if any(column.cells)]
     chosen = _choose_columns(columns, room)
     if _compute_table_width([column.least for column in chosen if column.order == 0]) > room:
-        _print_records(title, columns, styles)
-        return [column.head for column in columns]
+        return _print_records(title, columns, styles)
     widths = _compute_widths(chosen, room)
     if title:
         say(title, style="bold")
@@ -92,7 +90,6 @@ def print_fitted_table(
         note = f"left out for width: {', '.join(left_out)}; see --json, or a wider terminal"
         _print_line("\n".join(textwrap.wrap(note, room, subsequent_indent="  ")), "dim")
     _print_line("")
-    return shown
 
 
 def print_text_table(

@@ -8,7 +8,6 @@ The file has one row per review. It has the columns of RottenReviews, or these; 
 - ``review_id``, or ``reviewer``: the id of the review, or the reviewer's name.
 - ``title``, ``abstract``, ``text``: the item's texts. It is enough that one row of the item holds them.
 - ``rating``: the reviewer's own rating of the item.
-- ``group``: a name; items of the same group are resampled together.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ class ColumnLayout:
     sections: tuple[str, ...] = ()
 
 
-_OWN = ("review", "grade", "review_id", "reviewer", "title", "abstract", "text", "rating", "group")
+_OWN = ("review", "grade", "review_id", "reviewer", "title", "abstract", "text", "rating")
 OWN = ColumnLayout(
     "graded",
     "proposals",
@@ -96,13 +95,12 @@ def _parse_bounded_number(value: Any) -> float | None:
 
 @dataclass(slots=True)
 class GradedFile:
-    """The contents of a file of graded reviews, and how its columns were read. *groups*: {item id: its group}."""
+    """The contents of a file of graded reviews, and how its columns were read."""
 
     layout: str
     domain: str
     grade_column: str
     imported: ImportResult
-    groups: dict[str, str] = field(default_factory=dict)
 
 
 def read_graded_reviews(
@@ -169,14 +167,9 @@ def read_graded_reviews(
             review = merge_index.complete_review(
                 Review(review_id, item, HUMAN, review_text, None, rating, grade), named=True
             )
-            group = text_of("group")
-            if group is not None and graded.groups.get(item, group) != group:
-                raise RefusedError(f"its item is in group {shorten_cell(graded.groups[item])} already")
             changed = papers.put(Paper(item, title or "", abstract, text))
             merge_index.papers.add(item)
             imported.count(merge_index.put(imported, review, None, None) or changed)
-            if group is not None:
-                graded.groups[item] = group
         except RefusedError as reason:
             imported.refuse(number, f"review {shorten_cell(row.get(column_of['item']))}", reason)
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())

@@ -35,7 +35,7 @@ from gre_bench.pipeline.runs.job import Job, Progress, record_run
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from gre_bench.tasks.backends import Backends, SignMetrics
-from gre_bench.tasks.policy import get_prefect_task, is_in_flow_run
+from gre_bench.tasks.policy import is_in_flow_run
 
 GLANCE_S = 0.02
 CLUSTER_TRIES_S = (0.0, 1.0, 3.0)
@@ -72,7 +72,7 @@ class StepRunner:
         self._stack.close()
 
     def submit(self, step: Callable[..., Any], values: dict[str, Any]) -> Any:
-        return self._runner.submit(get_prefect_task(step), values)
+        return self._runner.submit(step.task(), values)  # type: ignore[attr-defined]
 
     def first_done(self, futures: Sequence[Any]) -> Any:
         raise NotImplementedError
@@ -325,18 +325,14 @@ class LostChunk:
 class ScoringWorkers:
     """Runs the steps that need the evaluation LM in the runner of *settings*; a context manager that ends the workers.
 
-    ``sign_metrics`` is the step of this name; if workers have their own LMs, a worker runs it. Raises `SettingsError`
-    if the runner needs Prefect and this is not a flow run.
+    The runners ``processes`` and ``ray`` need Prefect: outside a flow run, this process runs the steps instead.
+    ``sign_metrics`` is the step of this name; if workers have their own LMs, a worker runs it.
     """
 
     def __init__(self, settings: RunSettings):
         self._settings = settings
-        self._distributed = build_runner(settings) is not None
-        elsewhere = self._distributed and settings.runner != "threads"
-        if elsewhere and not is_in_flow_run():
-            raise SettingsError(
-                f"run.runner = {settings.runner} needs Prefect: gre-bench refresh, without --no-prefect"
-            )
+        elsewhere = settings.runner in ("processes", "ray") and is_in_flow_run()
+        self._distributed = elsewhere or settings.runner == "threads"
         self._runner: StepRunner | None = None
         self.sign_metrics: SignMetrics = self._sign_metrics_in_worker if elsewhere else steps.sign_metrics
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from gre_bench.core.resources import load_patterns, load_word_lists
+from gre_bench.core.terminal import join_with_and
 from gre_bench.writing.rules.synopsis import extract_assw_sentences, statements, weigh_as_strength
 
 Kind = Literal["full", "abstract"]
@@ -124,9 +125,9 @@ def _assess_full_text(words: _PaperTerms, body: str, admitted: Sequence[str]) ->
     ]
     weaknesses = [_put_in_third_person(point) for point in admitted[:4]]
     if len(words.data) > _FEW_DATASETS:
-        strengths.append(f"The experiments are extensive and cover {_enumerate_names(words.data[:5])}.")
+        strengths.append(f"The experiments are extensive and cover {join_with_and(words.data[:5])}.")
     elif words.data:
-        weaknesses.append(f"The experiments are limited to {_enumerate_names(words.data)}.")
+        weaknesses.append(f"The experiments are limited to {join_with_and(words.data)}.")
     else:
         weaknesses.append(f"The experiments on {words.term} use no standard benchmark.")
     weaknesses += [
@@ -153,7 +154,7 @@ def _assess_abstract_alone(words: _PaperTerms) -> tuple[list[str], list[str], li
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
-        strengths.append(f"The experiments cover {_enumerate_names(words.data[:5])}.")
+        strengths.append(f"The experiments cover {join_with_and(words.data[:5])}.")
     weaknesses = [
         _format_novelty_sentence(words),
         f"The comparison of {words.method} with recent baselines seems limited.",
@@ -196,7 +197,3 @@ def _find_frequent_terms(text: str) -> list[str]:
             if _WORD.fullmatch(first) and _WORD.fullmatch(second) and not {first.lower(), second.lower()} & _COMMON:
                 pairs[f"{first.lower()} {second.lower()}"] += 1
     return [pair for pair, _ in pairs.most_common(6)]
-
-
-def _enumerate_names(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -93,12 +93,12 @@ def test_a_review_is_named_by_its_id_its_reviewer_or_its_number(tmp_path):
     assert (again.reviews, again.unchanged, again.refusals) == ([], 4, [])
 
 
-def test_title_abstract_and_group_need_to_stand_in_one_row_of_an_item(tmp_path):
+def test_title_and_abstract_need_to_stand_in_one_row_of_an_item(tmp_path):
     bare = {"item_id": "p1", "review_id": "r2", "review": "Second.", "grade": "A"}
     other = ROW | {"item_id": "p2", "review_id": "r3"}
-    for rows in ((ROW | {"group": "g"}, bare), (bare, ROW | {"group": "g"})):
+    for rows in ((ROW, bare), (bare, ROW)):
         found = graded(tmp_path, *rows, other)
-        assert found.imported.papers == [Paper("p1", "T", "A"), Paper("p2", "T", "A")] and found.groups == {"p1": "g"}
+        assert found.imported.papers == [Paper("p1", "T", "A"), Paper("p2", "T", "A")]
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,10 @@ def test_title_abstract_and_group_need_to_stand_in_one_row_of_an_item(tmp_path):
         ({"strengths": "Clear."}, "it has a review and strengths, weaknesses, suggestions"),
         ({"abstract": "Other"}, "this paper id is already there with other content"),
         ({"review_id": "r1"}, "review id r1 is already there with other content"),
-        ({"group": "g2"}, "its item is in group g1 already"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes, reason):
-    found = graded(tmp_path, ROW | {"group": "g1"}, ROW | {"review_id": "r2", "review": "More."} | changes).imported
+    found = graded(tmp_path, ROW, ROW | {"review_id": "r2", "review": "More."} | changes).imported
     assert [review.review_id for review in found.reviews] == ["r1"]
     assert [(refusal.number, reason in refusal.reason) for refusal in found.refusals] == [(2, True)]
 

@@ -38,6 +38,8 @@ from gre_bench.pipeline.runs.workers import (
 )
 from gre_bench.pipeline.runs.workers import _initialise_worker as begin_worker
 from gre_bench.store import Store
+from gre_bench.store.queries import PAPERS
+from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.faults.killing import descendants, gone
 from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, refreshed, run, tables, use
@@ -258,10 +260,21 @@ def test_nothing_more_is_handed_out_when_worker_after_worker_dies(monkeypatch: p
     assert len(found) <= 2 * IN_FLIGHT + MOST_DEATHS
 
 
-def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_prefect_this_process_scores_whatever_the_runner(undisturbed: dict[str, Any], tmp_path: Path) -> None:
+    """Commands that never start Prefect take the settings of the last refresh, as `rank` and the studies do."""
+    use(OverlapLM())
+    state = tmp_path / "state"
+    assert run(state, "run.runner=processes")["outcome"] == "done"
+    assert_same(tables(state), undisturbed)
+    papers = [row["paper_id"] for row in Store(state, EDITION).read(PAPERS)]
+    rows = "".join(f"{paper},The proof is wrong. Is the data new?\n" for paper in papers)
+    (tmp_path / "own.csv").write_text(f"paper_id,review\n{rows}")
+    shown("rank", tmp_path / "own.csv", "--edition", EDITION, "--as", "own", "--state", state)
+    shown("study", "references", "--metric", "gem", "--state", state)
+
+
+def test_what_is_asked_of_workers_must_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    with pytest.raises(SettingsError, match="needs Prefect: gre-bench refresh, without --no-prefect"):
-        refresh(Job(demo("run.runner=processes"), tmp_path))
     with pytest.raises(SettingsError, match="set run.runner = ray"):
         check_job_and_name_candidates(Job(demo("run.gpus_per_worker=1"), tmp_path))
     if NO_RAY:

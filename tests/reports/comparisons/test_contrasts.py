@@ -11,7 +11,6 @@ from scipy import stats
 from gre_bench.core.errors import SettingsError
 from gre_bench.release.manifest import read_manifest
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports import contrasts
 from gre_bench.reports.contrasts import compare_candidates, compute_contrasts_of_file, load_contrasts
 from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.reports.verifying import verify_release
@@ -38,12 +37,6 @@ first = "fond"
 second = "careful"
 metrics = ["gem"]
 """
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Few splits for the stability of the order: what these tests would take their time for."""
-    monkeypatch.setattr(contrasts, "SPLITS", 10)
 
 
 @pytest.fixture(scope="module")
