@@ -59,7 +59,8 @@ def filled(page: str, known: dict[str, dict[str, Any]]) -> str:
 
 def board_picture(_: Mapping[str, dict[str, Any]]) -> str:
     """The figure of the release that comes with the program."""
-    return (ROOT / "data/releases/ICLR-2022-llms-r2/figures/gem_s_abstract_scores.svg").read_text(encoding="utf-8")
+    (release,) = (ROOT / "data/releases").glob("ICLR-2022-llms-r*")
+    return (release / "figures/gem_s_abstract_scores.svg").read_text(encoding="utf-8")
 
 
 def years_picture(known: Mapping[str, dict[str, Any]]) -> str:

@@ -155,6 +155,7 @@ def compute_contrast_rows(
     - *at_length*: the fields of `LengthContrast`: the difference at equal length, with *p* and *why_not*. None if the
       slope of score on length cannot be estimated.
     - *problem*: why there is no test.
+    - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer; the same in words.
     """
     rows: list[dict[str, Any]] = []
     for signature in signatures:
@@ -197,6 +198,7 @@ def _compute_signature_rows(
             "first": names[0], "second": names[1],
             "difference": None, "low": None, "high": None, "p": None, "p_holm": None, "tests": 0, "papers": 0,
             "ahead": 0, "detectable": None, "chance": None, "above_chance": None, "at_length": None, "problem": None,
+            "validated": is_validated(board), "validation": board[0]["validation"] if board else "",
         }  # fmt: skip
         rows.append(row)
         own = pairs.of_candidates(names)

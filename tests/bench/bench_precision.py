@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_precision METRIC --state STATE
 
-The scores in bfloat16 are from the first included release, made on one GPU. The scores in float32 are from the
-edition of the same name in STATE. Pairs that both have are compared. The interval of the mean difference is by paper.
+The scores in float32 are from the included release. The scores in bfloat16 are from the edition of the same name in
+STATE. Pairs that both have are compared. The interval of the mean difference is by paper.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def main() -> None:
     asked = parser.parse_args()
     sides = []
     with (
-        open_release_tables(find_release(f"{INCLUDED_EDITION}-r1")) as run,
+        open_release_tables(find_release(INCLUDED_EDITION)) as run,
         Store(asked.state, INCLUDED_EDITION).reading() as own,
     ):
-        for connection, dtype in ((run, "bfloat16"), (own, "float32")):
+        for connection, dtype in ((run, "float32"), (own, "bfloat16")):
             rows = connection.execute(SCORES, [asked.metric, LM, dtype]).fetchall()
             sides.append({tuple(key): value for *key, value in rows})
     keys = sorted(sides[0].keys() & sides[1].keys())
-    rough, exact = (np.array([side[key] for key in keys]) for side in sides)
+    exact, rough = (np.array([side[key] for key in keys]) for side in sides)
     moved = rough - exact
     test = clustered_test(moved.tolist(), [paper for _, paper, _ in keys], 0.95)
     print(f"{asked.metric}: {counted(len(keys), 'pair')} of {counted(test.units, 'paper')}")

@@ -1,9 +1,9 @@
-"""Prints a table of docs/iclr2022.md from the releases that come with the program.
+"""Prints a table of docs/iclr2022.md from the release that comes with the program.
 
     python -m tests.bench.iclr2022_table TABLE [EVALUATION_LM]
 
-TABLE: reviewers, quis, facts, contrasts, at-length, chance, stability, committee; or questions or orders, of both LMs of
-the first release. The LM chooses the release: `cache-ngram-3`, the default, that of the second.
+TABLE: reviewers, quis, facts, contrasts, at-length, stability; or questions or orders, by both evaluation LMs; or chance
+or committee, which only the default LM has, `cache-ngram-3`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gre_bench.store import INCLUDED_EDITION, Store
 from gre_bench.store.queries import BOARD_PAIRS, LEADERBOARD, PLANNED_SIGNATURES, SEPARATION, SignatureRow
 from tests.bench import chance_terms
 
-METRICS = ("gem", "gem_s_abstract")
-RELEASES = {"cache-ngram-3": "r2", "cache-ngram-2": "r1", "gem-smollm2-2": "r1"}
-"""Evaluation LM → the release that has its scores."""
-LMS = tuple(lm for lm, release in RELEASES.items() if release == "r1")
-"""The two evaluation LMs whose scores one release has."""
+METRICS = {"cache-ngram-3": ("gem", "gem_s_abstract"), "gem-smollm2-2": ("gem_s_abstract",)}
+"""Evaluation LM → the metrics that it scored; the second LM without chance scores."""
+LMS = tuple(METRICS)
+BOTH = METRICS[LMS[1]]
+"""The metrics that both evaluation LMs scored."""
 CONTRASTS = locate_resource("deployments", "contrasts", "iclr2022.toml")
 SPLITS = 200
 
@@ -48,9 +48,9 @@ def format_half_interval(row: dict[str, Any], name: str) -> str:
 
 
 def signatures_of(store: Store, lm: str) -> list[SignatureRow]:
-    """Returns the signatures of the `METRICS` by the evaluation LM *lm*."""
+    """Returns the signatures of the metrics that the evaluation LM *lm* scored."""
     rows = {row["metric"]: row for row in store.read(PLANNED_SIGNATURES) if row["evaluation_lm"] == lm}
-    return [rows[metric] for metric in METRICS]
+    return [rows[metric] for metric in METRICS[lm]]
 
 
 def reviewers(store: Store, lm: str, group: str | None) -> Iterator[list[str]]:
@@ -59,11 +59,11 @@ def reviewers(store: Store, lm: str, group: str | None) -> Iterator[list[str]]:
     rows = store.read(LEADERBOARD, signature_ids=list(signatures.values()))
     by = {(row["signature_id"], row["candidate"]): row for row in rows}
     own = [row for row in rows if row["signature_id"] == signatures["gem_s_abstract"] and row["group_name"] == group]
-    parts = ("score", "above_chance") if group is None else ("score",)
+    parts = ("score", "above_chance") if group is None and lm == LMS[0] else ("score",)
     titles = {"score": "{}", "above_chance": "above chance"}
-    yield ["reviewer", *(titles[part].format(find_recipe(metric).title) for metric in METRICS for part in parts)]
+    yield ["reviewer", *(titles[part].format(find_recipe(metric).title) for metric in METRICS[lm] for part in parts)]
     for row in sorted(own, key=lambda row: (row["kind"] == "control", -(row["score"] or 0))):
-        cells = [by[signatures[metric], row["candidate"]] for metric in METRICS]
+        cells = [by[signatures[metric], row["candidate"]] for metric in METRICS[lm]]
         yield [row["candidate"], *(format_half_interval(dict(cell), part) for cell in cells for part in parts)]
 
 
@@ -103,9 +103,9 @@ def questions(state: Path) -> Iterator[list[str]]:
 
 def orders(state: Path) -> Iterator[list[str]]:
     """Yields rows that compare the order of all candidates by two evaluation LMs, by the tests of their boards."""
-    found = {row["metric"]: row for row in compare_lms(state, INCLUDED_EDITION, LMS, METRICS)["evaluation_lms"]}
-    rows = [found[metric] for metric in METRICS]
-    yield ["of ten candidates", *(find_recipe(metric).title for metric in METRICS)]
+    found = {row["metric"]: row for row in compare_lms(state, INCLUDED_EDITION, LMS, BOTH)["evaluation_lms"]}
+    rows = [found[metric] for metric in BOTH]
+    yield ["of ten candidates", *(find_recipe(metric).title for metric in BOTH)]
     rho = [(row["agreement"]["spearman"], row["agreement"]["low"], row["agreement"]["high"]) for row in rows]
     yield ["Spearman's ρ between the orders (90%)", *(f"{each:.2f} ({low:.2f}, {high:.2f})" for each, low, high in rho)]
     sure = {"both": "both", "only_first": f"`{LMS[0]}` only", "only_second": f"`{LMS[1]}` only", "neither": "neither"}
@@ -198,7 +198,7 @@ def stability(store: Store, lm: str) -> Iterator[list[str]]:
 
 def committee(store: Store, lm: str) -> Iterator[list[str]]:
     """Yields the committee's curve under GEM-S (abstract), and which models joined on each half of the papers."""
-    signature_id = signatures_of(store, lm)[1]["signature_id"]
+    signature_id = signatures_of(store, lm)[-1]["signature_id"]
     curve = read_scores_by_committee_size(
         store.read, signature_id, store.read(LEADERBOARD, signature_ids=[signature_id])
     )
@@ -212,13 +212,12 @@ def committee(store: Store, lm: str) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    if len(sys.argv) not in (2, 3) or not {*sys.argv[2:]} <= RELEASES.keys():
+    if len(sys.argv) not in (2, 3) or not {*sys.argv[2:]} <= METRICS.keys():
         raise SystemExit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder)
-        table, lm = (*sys.argv[1:], next(iter(RELEASES)))[:2]
-        release = "r1" if table in ("questions", "orders") else RELEASES.get(lm)
-        store = load_release(find_release(f"{INCLUDED_EDITION}-{release}"), state)
+        table, lm = (*sys.argv[1:], LMS[0])[:2]
+        store = load_release(find_release(INCLUDED_EDITION), state)
         tables = {
             "reviewers": lambda: reviewers(store, lm, None), "quis": lambda: reviewers(store, lm, "quis"),
             "facts": lambda: facts(store, state, lm),

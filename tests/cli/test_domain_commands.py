@@ -52,7 +52,7 @@ def test_the_sample_proposals_come_in_with_their_grades(call, tmp_path):
         assert {row["grade"] for row in store.rows(REVIEWS)} == {1.0, 2.0, 3.0}
 
 
-def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):
+def test_what_has_no_reference_or_no_grade_and_a_column_that_is_not_read_are_told(call, tmp_path):
     rows = [
         {"item_id": "a", "review": "One.", "grade": 1, "group": "g"},
         {"item_id": "b", "review": "Two.", "grade": 2},
@@ -65,7 +65,7 @@ def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):
     assert code == BAD_INPUT
     assert "1 items have one review: no reference" in out
     assert "1 reviews have no grade: they serve as references only" in out
-    assert "groups of 1 items were read and are not kept" in out
+    assert "columns not read: group" in out
     assert "row 4, review b: grade ? is not a number" in err
 
 

@@ -453,11 +453,13 @@ def show_lm_agreement(report: Row) -> None:
 
 
 def show_contrasts(report: Row) -> None:
-    """Prints every contrast under every metric and evaluation LM, and how stable the order of the models is."""
+    """Prints every contrast under every metric and evaluation LM; the title says if the metric is not validated."""
     say(f"{report['edition']}: contrasts of {report['file']}, SHA-256 {report['sha256'][:16]}")
     for (lm, metric), group in groupby(report["contrasts"], key=lambda row: (row["evaluation_lm"], row["metric"])):
-        say(f"\n{metric} by {lm}", style="bold")
-        for row in group:
+        rows = list(group)
+        doubt = "" if rows[0]["validated"] else f", {format_not_validated(rows[0]['validation'])}"
+        say(f"\n{metric} by {lm}{doubt}", style="bold")
+        for row in rows:
             say(f"  {row['name']}: {row['first']} − {row['second']}" + (
                 f". {row['question']}" if row["question"] else ""
             ))  # fmt: skip

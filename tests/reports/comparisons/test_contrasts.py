@@ -89,7 +89,7 @@ def test_the_screen_has_every_contrast_and_what_could_not_be_told(board):
     code, printed = shown("compare", EDITION, "--contrasts", path, "--state", state)
     assert code == 0
     assert "care: careful − hasty. Does care help?" in printed and "could show" in printed
-    assert printed.count("at equal length:") >= 3 and "order of 3 models" in printed
+    assert printed.count("at equal length:") >= 3
     code, printed = shown("compare", EDITION, "--contrasts", path, "--state", state, "--metric", "gem", "--json")
     assert code == 0 and {row["metric"] for row in json.loads(printed)["contrasts"]} == {"gem"}
 
