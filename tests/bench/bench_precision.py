@@ -1,9 +1,9 @@
-"""Measures how far the scores of gem-smollm2-2 in bfloat16 differ from its scores in float32, on the included board.
+"""Measures how far the scores of one evaluation LM in bfloat16 differ from its scores in float32.
 
-    python -m tests.bench.bench_precision METRIC --state STATE
+    python -m tests.bench.bench_precision EDITION METRIC BFLOAT16_STATE FLOAT32_STATE
 
-The scores in float32 are from the included release. The scores in bfloat16 are from the edition of the same name in
-STATE. Pairs that both have are compared. The interval of the mean difference is by paper.
+The edition has scores by `gem-smollm2-2` in both folders. Pairs that both have are compared. The interval of the mean
+difference is by paper.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from gre_bench.core.terminal import counted
-from gre_bench.release.loading import find_release
-from gre_bench.release.public_tables import open_release_tables
 from gre_bench.stats.intervals import clustered_test
-from gre_bench.store import INCLUDED_EDITION, Store
+from gre_bench.store import Store
 
 LM = "gem-smollm2-2"
 SCORES = """select candidate_id, paper_id, reference_id, value from pairs join signatures using (signature_id)
@@ -25,20 +23,17 @@ SCORES = """select candidate_id, paper_id, reference_id, value from pairs join s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("metric")
-    parser.add_argument("--state", type=Path, default=Path("state"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("edition", "metric", "bfloat16", "float32"):
+        parser.add_argument(name)
     asked = parser.parse_args()
     sides = []
-    with (
-        open_release_tables(find_release(INCLUDED_EDITION)) as run,
-        Store(asked.state, INCLUDED_EDITION).reading() as own,
-    ):
-        for connection, dtype in ((run, "float32"), (own, "bfloat16")):
+    for dtype in ("bfloat16", "float32"):
+        with Store(Path(getattr(asked, dtype)), asked.edition).reading() as connection:
             rows = connection.execute(SCORES, [asked.metric, LM, dtype]).fetchall()
-            sides.append({tuple(key): value for *key, value in rows})
+        sides.append({tuple(key): value for *key, value in rows})
     keys = sorted(sides[0].keys() & sides[1].keys())
-    exact, rough = (np.array([side[key] for key in keys]) for side in sides)
+    rough, exact = (np.array([side[key] for key in keys]) for side in sides)
     moved = rough - exact
     test = clustered_test(moved.tolist(), [paper for _, paper, _ in keys], 0.95)
     print(f"{asked.metric}: {counted(len(keys), 'pair')} of {counted(test.units, 'paper')}")
