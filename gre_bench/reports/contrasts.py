@@ -104,7 +104,10 @@ def load_contrasts(path: Path) -> ContrastsFile:
 def compute_contrasts_of_file(
     state: Path, edition: str, path: Path, metrics: list[str] | None = None
 ) -> dict[str, Any]:
-    """Tests the contrasts of the file *path* on one edition; ``contrasts`` has the rows of `compute_contrast_rows`.
+    """Tests the contrasts of the file *path* on one edition.
+
+    In the result, ``contrasts`` has the rows of `compute_contrast_rows`. Besides, *validated* and *validation* say
+    whether a row's metric is validated with its evaluation LM and writer, as a truth value and in words.
 
     *metrics*: None means the metrics on the board. Results by the board's evaluation LM come first, followed by those
     of other LMs that have scored the same metrics. Raises `SettingsError` for an unknown candidate or metric, or a
@@ -118,6 +121,11 @@ def compute_contrasts_of_file(
         raise SettingsError(f"{path}: the board has no scores of {unknown[0]}; {meant}")
     signatures = [*shown, *_select_other_lm_signatures(shown, planned)]
     rows = compute_contrast_rows(store, file.contrasts, signatures, planned)
+    board = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
+    validations = {row["signature_id"]: row["validation"] for row in board}
+    for row in rows:
+        row["validation"] = validations.get(row["signature_id"], "")
+        row["validated"] = is_validated([row])
     return {
         "edition": store.key, "file": path.name, "sha256": file.sha256, "level": LEVEL, "power": POWER,
         "contrasts": rows,
@@ -155,7 +163,6 @@ def compute_contrast_rows(
     - *at_length*: the fields of `LengthContrast`: the difference at equal length, with *p* and *why_not*. None if the
       slope of score on length cannot be estimated.
     - *problem*: why there is no test.
-    - *validated*, *validation*: whether the metric is validated with its evaluation LM and writer; the same in words.
     """
     rows: list[dict[str, Any]] = []
     for signature in signatures:
@@ -198,7 +205,6 @@ def _compute_signature_rows(
             "first": names[0], "second": names[1],
             "difference": None, "low": None, "high": None, "p": None, "p_holm": None, "tests": 0, "papers": 0,
             "ahead": 0, "detectable": None, "chance": None, "above_chance": None, "at_length": None, "problem": None,
-            "validated": is_validated(board), "validation": board[0]["validation"] if board else "",
         }  # fmt: skip
         rows.append(row)
         own = pairs.of_candidates(names)
