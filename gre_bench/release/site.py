@@ -122,7 +122,7 @@ def write_site(
         "remarks": tuple(remarks),
         "validations": _read_validations(connection),
         "histories": about.get("histories", ()),
-        "contrasts": about.get("contrasts"),
+        "contrasts": _sort_contrasts(about.get("contrasts"), shown_boards),
         "correctness": about.get("correctness"),
         "strata": _load_strata(connection),
         "papers": papers,
@@ -239,6 +239,14 @@ def _build_entry(row: Row, tied: bool, writer: str) -> BoardEntry:
         flags=tuple(list_warning_flags(row, writer)),
         href=f"candidates/{build_page_file_name(row['candidate'])}",
     )
+
+
+def _sort_contrasts(contrasts: dict[str, Any] | None, boards: Sequence[Board]) -> dict[str, Any] | None:
+    """Returns *contrasts* with their rows in the order of *boards*; rows of other metrics come last."""
+    if contrasts is None:
+        return None
+    places = {board.metric: place for place, board in enumerate(boards)}
+    return contrasts | {"rows": sorted(contrasts["rows"], key=lambda row: places.get(row["metric"], len(places)))}
 
 
 def _build_overview_facts(shown_boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
