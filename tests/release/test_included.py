@@ -89,6 +89,10 @@ def test_it_is_loaded_by_its_name_and_read_by_the_commands(tmp_path, call):
     assert ordered == {("gem_s_abstract", LMS[0])}
     said = told("compare", INCLUDED_EDITION, "--contrasts", CONTRASTS)
     assert f"\ngem_s_abstract by {LMS[1]}, not validated (undecided on " in said and f"by {LMS[0]}\n" in said
+    page = (
+        (find_release(INCLUDED_EDITION) / "index.html").read_text(encoding="utf-8").split('<section id="contrasts"')[1]
+    )
+    assert page.index("GEM-S (abstract)") < page.index("fails validation"), "validated metrics first, others are marked"
     told("verify", LATEST[0])
     code, _, said = call("verify", INCLUDED_EDITION, "--state", tmp_path)
     named = f"{INCLUDED_EDITION} is an edition; name a release of it, such as {LATEST[0]}"
