@@ -147,7 +147,7 @@ def main() -> None:
             if sys.stdout:
                 sys.stdout.flush()
     except GreBenchError as error:
-        screen.print_error(str(error))
+        screen.print_error(str(error) + _explain_state_option(str(error)))
         sys.exit(choose_error_exit_code(error))
     except BrokenPipeError:
         # The reader has closed the pipe. Without this, Python would try to write the rest when it exits.
@@ -167,6 +167,18 @@ def main() -> None:
         if not (is_interruption(error) or isinstance(error, typer.Abort)):
             raise
         stopping.print_stopped_and_exit()
+
+
+def _explain_state_option(message: str) -> str:
+    """Returns the end of an error *message* that names a command: the option --state that this command needs, too.
+
+    It is empty if the message names no command or has the option, or if this command was called without it.
+    """
+    words = [word for text in sys.argv[1:] for word in (text.split("=", 1) if text.startswith("--state=") else [text])]
+    folder = next((words[place + 1] for place, word in enumerate(words[:-1]) if word == "--state"), None)
+    if folder is None or "gre-bench " not in message or "--state" in message:
+        return ""
+    return f" (with{screen.format_state_option(Path(folder))})" if screen.format_state_option(Path(folder)) else ""
 
 
 def choose_error_exit_code(error: GreBenchError) -> int:

@@ -362,6 +362,13 @@ class BoardSettings(_SettingsGroup, frozen=True):
         None, "file of contrasts fixed before the scores; a release publishes them and its digest"
     )
 
+    @field_validator("headline")
+    @classmethod
+    def _check_headline(cls, name: str | None) -> str | None:
+        if name is not None and not name.startswith("examiner.") and name not in METRICS:
+            raise ValueError(f"no metric {name!r}; {suggest_known_names(name, METRICS)}")
+        return name
+
 
 class RunSettings(_SettingsGroup, frozen=True):
     """How the work is divided and scheduled. These settings do not affect scores."""
@@ -598,7 +605,7 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
             raise SettingsError(f"--set {override}: {part} is not a group of settings")
     setting = parts[0], parts[1]
     if setting in _PATHS:
-        group[parts[-1]] = _make_path_absolute(setting, value, Path.cwd())
+        group[parts[-1]] = _make_path_absolute(setting, value, Path.cwd()) if value.strip() else None
         return
     try:
         group[parts[-1]] = strict.load_toml(f"value = {value}")["value"]

@@ -219,8 +219,10 @@ def _format_paper_examples(papers: Sequence[str | None]) -> str:
 def check_candidate_name(name: str) -> str:
     """Returns *name* if users may add or remove a candidate of this name.
 
-    Raises `SettingsError` for the human baseline and for controls.
+    Raises `SettingsError` for the human baseline, for controls, and for a name that looks like an option.
     """
+    if name.startswith("-"):
+        raise SettingsError(f"candidate {name}: a name that begins with - looks like an option; begin it otherwise")
     if name.casefold() == HUMAN:
         raise SettingsError(f"{HUMAN} is the baseline; it cannot be removed or added")
     if name in CONTROLS or name in EXTRACTIVE or is_perturbed_candidate(name):
@@ -285,22 +287,25 @@ def undo_import(store: Store, settings: Settings, state: Path, row: queries.Impo
     `LockedError` if another process is writing.
     """
     with store.lock("undo"), record_run(store, "undo", settings, shown=False) as progress:
-        scores, was_drawn = store.rows(queries.SCORE_COUNT)[0]["scores"], bool(store.rows(queries.DRAW))
+        scores = store.rows(queries.SCORE_COUNT)[0]["scores"]
         named = {"run_id": row["run_id"], "file": row["file"]}
         steps: list[Step] = [("name_undone", named), ("undo_import", {})]
         for gone in store.rows(queries.UNDONE_CANDIDATES, **named):
             steps += [("name_candidate", {"candidate": gone["candidate"]}), ("forget_candidate", {})]
         with store.transaction():
             store.write(*steps)
-            is_drawn = bool(store.rows(queries.DRAW))
-            if is_drawn:
+            if store.rows(queries.DRAW):
                 signatures = store.rows(queries.PLANNED_SIGNATURES)
                 store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
         _update_pair_counts(store)
         progress.end("done")
         left = store.rows(queries.SCORE_COUNT)[0]["scores"]
-    again = f"the next refresh draws the sample and scores it again: gre-bench refresh --edition {store.key}"
-    return {"edition": store.key, "scores": scores - left, "notes": [again] if was_drawn and not is_drawn else []} | {
+    sources = {name: getattr(settings.sources, name) for name in ("papers", "reviews", "notes")}
+    notes = [
+        f"the next refresh or study reads {file} again (sources.{name}); to leave it out: --set sources.{name}="
+        for name, file in sources.items() if file is not None and file.name == Path(row["file"]).name
+    ]  # fmt: skip
+    return {"edition": store.key, "scores": scores - left, "notes": notes} | {
         name: row[name] for name in ("number", "file", "papers", "reviews", "judgments")
     }
 
@@ -318,5 +323,6 @@ def explain_readdition(settings: Settings, name: str) -> list[str]:
     with suppress(SourceError):  # the next refresh cannot read such a file either
         rows = read_table_rows(file, REVIEW_COLUMNS, None, ImportResult()) if file else ()
         if any((row.get("candidate") or by) == name for _, row in rows):
-            notes.append(f"the next refresh reads {file} again (sources.reviews); take the rows of {name} out of it")
+            again = f"the next refresh or study reads {file} again (sources.reviews)"
+            notes.append(f"{again}; take the rows of {name} out of it")
     return notes

@@ -115,7 +115,10 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])
 
 
-KEPT = "a drawn sample never changes: set edition.sample to a new name for another one"
+KEPT = (
+    "a drawn sample never changes; to draw another, name a new edition and its files: "
+    "gre-bench refresh --edition VENUE-YEAR-NAME --settings FILE"
+)
 
 
 def collect_draw_settings(settings: EditionSettings) -> dict[str, Any]:

@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, cast
 
-from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, build_missing_file_error
+from gre_bench.core.errors import (
+    GreBenchError,
+    Paused,
+    SettingsError,
+    SourceError,
+    UnfinishedError,
+    build_missing_file_error,
+)
 from gre_bench.core.known_names import find_matching_name
 from gre_bench.core.metrics import find_recipe
 from gre_bench.core.process import return_freed_memory
@@ -106,9 +113,12 @@ def check_job_and_name_candidates(job: Job) -> Job:
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
     check_task_runner(job.settings)
-    for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
+    named = {f"sources.{name}": getattr(sources, name) for name in ("notes", "texts", "papers", "reviews")}
+    named |= {f"edition.{name}": getattr(job.settings.edition, name) for name in ("only", "not_human")}
+    for setting, file in named.items():
         if file is not None and not file.is_file():
-            raise build_missing_file_error(file)
+            change = f"name it with --set {setting}=FILE, or leave it out: --set {setting}="
+            raise SourceError(f"setting {setting}: {build_missing_file_error(file)}; {change}")
     if not store.exists and not (sources.notes or sources.snapshot or sources.papers or sources.reviews):
         raise SettingsError(
             f"{missing_edition_error(job.state, store.key)} (no sources to make it from: import papers and reviews "

@@ -20,7 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
-from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.incoming import explain_refused_file, read_bytes
 from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import Review
@@ -209,6 +209,8 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     refused += find_text_faults(imported.reviews)
     refused += _find_duplicates(imported.reviews, [Review(**row) for row in store.read(queries.REVIEWS)])
     sampled = list(dict.fromkeys(row["paper_id"] for row in store.read(queries.SAMPLE)))
+    if not sampled:
+        raise UnfinishedError(f"edition {store.key} has no board yet: gre-bench refresh --edition {store.key}")
     reviewed = {review.paper_id for review in imported.reviews}
     lacking = [paper for paper in sampled if paper not in reviewed]
     if len(lacking) == len(sampled):

@@ -21,7 +21,7 @@ from typing import Any
 from gre_bench.board.words import format_missing_pairs
 from gre_bench.catalogs.domains import load_domain
 from gre_bench.core import settings as configuration
-from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import suggest_known_names
 from gre_bench.core.metrics import Recipe, find_recipe
 from gre_bench.core.records import HUMAN, Candidate, Case
@@ -388,11 +388,12 @@ class ScoringRun:
 def find_scoring_run(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> ScoringRun:
     """Returns the run and the job that gave a candidate its scores under *signature*.
 
-    Raises `StoreError` if no run scored the candidate.
+    Raises `SettingsError` if no run scored the candidate.
     """
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
-        raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
+        why = f"{candidate_id} has no pair that was scored by {signature['metric']}"
+        raise SettingsError(f"edition {store.key}: {why}; its pairs, with reasons: gre-bench status {store.key}")
     settings = configuration.load_recorded_settings(json.loads(runs[0]["settings"]), ())
     run = {name: value for name, value in runs[0].items() if name != "settings"}
     return ScoringRun(set_job_domain(Job(settings, state)), run)

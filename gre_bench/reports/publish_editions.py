@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gre_bench.catalogs import models
-from gre_bench.core.errors import SettingsError, UnfinishedError
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.metrics import METRICS, find_recipe
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import Settings, load_recorded_settings
@@ -207,11 +207,14 @@ def compute_contrasts_record(
     """
     if path is None:
         return None
-    file, both = contrasts.load_contrasts(path), add_specific_signatures(store, signatures)
-    return {
-        "file": path.name, "sha256": file.sha256, "entries": [entry.model_dump() for entry in file.contrasts],
-        "rows": contrasts.compute_contrast_rows(store, file.contrasts, signatures, both),
-    }  # fmt: skip
+    try:
+        file, both = contrasts.load_contrasts(path), add_specific_signatures(store, signatures)
+        rows = contrasts.compute_contrast_rows(store, file.contrasts, signatures, both)
+    except (SettingsError, SourceError) as error:
+        change = f"gre-bench refresh --edition {store.key} --set board.contrasts="
+        raise SettingsError(f"board.contrasts: {error}; name another file, or none: {change}") from None
+    entries = [entry.model_dump() for entry in file.contrasts]
+    return {"file": path.name, "sha256": file.sha256, "entries": entries, "rows": rows}
 
 
 def _build_verdict(row: ValidationRow | None) -> dict[str, Any]:

@@ -138,8 +138,8 @@ class Store:
         """Raises `SettingsError` if the edition was loaded from a release and therefore cannot be written."""
         if self.is_from_release:
             raise SettingsError(
-                f"edition {self.key} was loaded from a release and can only be read; name another --state for one of "
-                f"your own, or delete {self.folder}"
+                f"edition {self.key} was loaded from a release and can only be read; to enter your reviews: gre-bench "
+                "submit; for a board of your own papers: gre-bench new"
             )
 
     @contextmanager

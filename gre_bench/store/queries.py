@@ -65,11 +65,11 @@ IMPORTS = Query("imports", ImportRow)
 
 # plan.sql
 (
-    DRAW, SAMPLE, CANDIDATES, KNOWN_CANDIDATES, UNDONE_CANDIDATES, CANDIDATE_MODELS, CHANGE_MAKERS, CANDIDATE_COUNTS,
-    PLANNED_CANDIDATE, PLANNED_CANDIDATES, UNPLANNED_REVIEWS, WAITING_TEXTS
+    DRAW, SAMPLE, CANDIDATES, KNOWN_CANDIDATES, UNDONE_CANDIDATES, UNDONE_OF_OTHERS, CANDIDATE_MODELS, CHANGE_MAKERS,
+    CANDIDATE_COUNTS, PLANNED_CANDIDATE, PLANNED_CANDIDATES, UNPLANNED_REVIEWS, WAITING_TEXTS
 ) = define_queries(
-    "draw", "sample", "candidates", "known_candidates", "undone_candidates", "candidate_models", "change_makers",
-    "candidate_counts", "planned_candidate", "planned_candidates", "unplanned_reviews",
+    "draw", "sample", "candidates", "known_candidates", "undone_candidates", "undone_of_others", "candidate_models",
+    "change_makers", "candidate_counts", "planned_candidate", "planned_candidates", "unplanned_reviews",
     "waiting_texts"
 )
 SignatureRow = TypedDict("SignatureRow", {

@@ -169,6 +169,16 @@ group by r.candidate
 having bool_and(a.item is not null)
 order by r.candidate;
 
+-- name: undone_of_others
+-- one row per candidate: how many of its reviews, which other imports added, are of papers that one import added
+select r.candidate, count(*) as reviews
+from reviews r
+join additions p on p.run_id = $run_id and p.file = $file and p.kind = 'paper' and p.item = r.paper_id
+left join additions a on a.run_id = $run_id and a.file = $file and a.kind = 'review' and a.item = r.review_id
+where a.item is null
+group by r.candidate
+order by r.candidate;
+
 -- name: undo_import
 -- deletes the records that were added by the import that name_undone sets and still exist, with the scores that depend
 -- on them

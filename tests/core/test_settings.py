@@ -38,6 +38,8 @@ def test_paths_in_a_file_are_taken_from_its_folder_and_in_an_override_from_here(
 @pytest.mark.parametrize(
     ("override", "read"),
     [
+        ("sources.reviews=", None),
+        ("board.contrasts= ", None),
         ("edition.papers=20", 20),
         ("edition.papers = 20", 20),
         ("scoring.writer=gpt-4o-2024-05-13", "gpt-4o-2024-05-13"),
@@ -58,6 +60,7 @@ def test_an_override_is_read_as_toml_or_else_as_text_of_which_one_makes_a_list(o
         ("[scoring]\nform = 'loose'", "setting scoring.form"),
         ("[scoring]\nmetrics = ['gem', 'gem']", "twice"),
         ("[scoring]\nmetrics = []", "scoring.metrics"),
+        ("[board]\nheadline = 'gem_x'", "setting board.headline: no metric 'gem_x'; did you mean gem?"),
         ("[edition]\npapers = 1", "setting edition.papers"),
         ("[edition]\nvenue = '../../x'", "setting edition.venue"),
         ("[edition", "cannot be read"),

@@ -8,6 +8,7 @@ import math
 import re
 import shlex
 import shutil
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -358,6 +359,26 @@ def test_a_failure_on_the_way_leaves_no_part_of_an_edition(files, monkeypatch):
     assert [path.name for path in (files / "state").iterdir()] == ["new-OWN-2026.csv"]
 
 
+def test_undoing_papers_names_the_reviews_of_other_files_that_go_with_them(made):
+    store = Store(made / "state", "OWN-2026")
+    lost = Counter(review["candidate"] for review in store.read(REVIEWS))
+    refused = call("import", "undo", "OWN-2026", "1")[2]
+    assert (
+        f"take back papers from OWN-2026: 5 papers, {sum(lost.values())} reviews of its papers from other files"
+        in refused
+    )
+    assert all(name in refused for name in lost)
+    code, out, _ = call("import", "undo", "OWN-2026", "1", "--yes", "--json")
+    assert code == GOOD and {row["candidate"]: row["reviews"] for row in json.loads(out)["of_others"]} == lost
+    assert store.read(REVIEWS) == []
+
+
+def test_a_candidates_file_that_repeats_the_human_reviews_is_refused(files):
+    code, _, err = call(*NEW[:-1], "human.csv")
+    assert code == BAD_INPUT
+    assert "human.csv: each of its rows repeats a row of an earlier file; if they are by one candidate, name it" in err
+
+
 def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_again(made):
     store = Store(made / "state", "OWN-2026")
     before = scores()
@@ -370,7 +391,7 @@ def test_any_import_is_taken_back_human_reviews_too_and_the_same_board_comes_aga
     code, out, _ = call("import", "undo", "OWN-2026", "2", "--yes")
     assert code == GOOD
     assert "took back human.csv from OWN-2026: 10 reviews" in out
-    assert "the next refresh draws the sample and scores it again" in out
+    assert "next: gre-bench refresh --edition OWN-2026   # draws the sample and scores it again" in out
     assert {review["candidate"] for review in store.read(REVIEWS)} == {"mine", "extractive-full", "extractive-abstract"}
     assert store.read(SAMPLE) == []
     assert "nothing left to take back: taken back or replaced" in call("import", "undo", "OWN-2026", "2", "--yes")[2]

@@ -132,7 +132,7 @@ def mistaken(by_rule, tmp_path_factory):
     [
         ("import reviews model.jsonl -e {0}", ['no column candidate; perhaps --columns candidate="model"']),
         ("import reviews text.jsonl -e {0}", ['no column review; perhaps --columns review="text"']),
-        ("import reviews mine.jsonl -e {0}", ["nothing says whose reviews these are", "--as NAME, or --human"]),
+        ("import reviews mine.jsonl -e {0}", ["nothing says whose reviews these are", "--as NAME (with new: --candidate NAME=mine.jsonl), or --human"]),
         ("import reviews mine.jsonl -e {0} --as m --human", ["give one of the two"]),
         ("import reviews named.jsonl -e {0} --human", ["names its candidates itself, in its column candidate"]),
         (
@@ -164,6 +164,8 @@ def mistaken(by_rule, tmp_path_factory):
         ("rank mine.jsonl --edition SAMPEL-2026 --as m", ["did you mean SAMPLE-2026?"]),
         ("rank mine.jsonl --edition {0} --as human", ["human is the baseline"]),
         ("rank mine.jsonl --edition {0} --as Human", ["human is the baseline"]),
+        ("rank mine.jsonl --edition {0} --as=-x", ["candidate -x: a name that begins with - looks like an option"]),
+        ("refresh --edition {0} --set edition.sample=small", ["and --set edition.sample=small name two editions"]),
         ("rank mine.jsonl --edition {0} --as generic", ["generic is a control"]),
         ("rank mine.jsonl --edition {0} --as 'a b'", ["a candidate cannot be called a b"]),
         ("rank two.jsonl --edition {0} --as z", ["2 candidates, and none is called z"]),

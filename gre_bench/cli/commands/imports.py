@@ -24,13 +24,14 @@ from gre_bench.cli.views.screen import say
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import use_file_limits
+from gre_bench.core.known_names import format_name_list
 from gre_bench.core.records import HUMAN, parse_edition_key
 from gre_bench.core.settings import SourceSettings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.cells import UNFINISHED, UNKNOWN
 from gre_bench.ingest.records.columns import ColumnOptions, parse_row_filters, parse_stated_columns
 from gre_bench.store import INCLUDED_EDITIONS, Row, Store, missing_edition_error
-from gre_bench.store.queries import IMPORTS, ImportRow
+from gre_bench.store.queries import DRAW, IMPORTS, UNDONE_OF_OTHERS, ImportRow
 
 INCLUDED = " or ".join(INCLUDED_EDITIONS)
 SHOWN_REFUSALS = 10
@@ -261,8 +262,8 @@ def undo(
     """Undo an import and delete the scores that depend on it.
 
     Its papers, reviews and judgments are deleted, human reviews too. To replace them, undo their import, then import
-    them again. If a paper or a human review of the sample is deleted, the next refresh draws the sample again.
-    Published releases do not change.
+    them again. With a paper, all reviews of it are deleted, whatever file they are from. If a paper or a human review
+    of the sample is deleted, the next refresh draws the sample again. Published releases do not change.
     """
     from gre_bench.pipeline.own_reviews import undo_import
 
@@ -276,16 +277,25 @@ def undo(
     name, lost = Path(row["file"]).name, _format_record_counts(row)
     if not lost:
         raise SettingsError(f"import {number} of {store.key} has nothing left to take back: {_explain_no_records(row)}")
+    settings = load_run_settings(None, edition, None, state)
+    others = store.read(UNDONE_OF_OTHERS, run_id=row["run_id"], file=row["file"])
+    if others:
+        reviews = counted(sum(each["reviews"] for each in others), "review")
+        lost += (
+            f", {reviews} of its papers from other files (by {format_name_list(each['candidate'] for each in others)})"
+        )
     if not yes:
         ask_for_confirmation(f"take back {name} from {store.key}: {lost}, and their scores")
 
     def print_answer(report: Row) -> None:
         say(f"took back {name} from {store.key}: {lost}, and {counted(report['scores'], 'score')}")
         screen.say_nonempty(report["notes"], "note: ")
+        if not store.read(DRAW):
+            where = screen.format_state_option(state)
+            say(f"next: gre-bench refresh --edition {store.key}{where}   # draws the sample and scores it again")
 
-    return CommandResult(
-        undo_import(store, load_run_settings(None, edition, None, state), state.resolve(), row), print_answer
-    )
+    report = undo_import(store, settings, state.resolve(), row)
+    return CommandResult(report | {"of_others": [dict(each) for each in others]}, print_answer)
 
 
 def _show_list_of_imports(known: list[ImportRow], edition: str, state: Path) -> None:

@@ -39,7 +39,11 @@ def load_run_settings(file: Path | None, edition: str | None, overrides: list[st
     changes = list(overrides or [])
     if edition is None:
         return load(file or DEMO, tuple(changes))
-    changes += parse_edition_key(edition).overrides
+    for own in parse_edition_key(edition).overrides:
+        key = own.partition("=")[0]
+        if stated := [text for text in changes if text.partition("=")[0].strip() == key and text != own]:
+            raise SettingsError(f"--edition {edition} and --set {stated[0]} name two editions; leave one of them out")
+        changes.append(own)
     if file is not None:
         return load(file, tuple(changes))
     store, rows = Store(state, edition), []

@@ -56,7 +56,9 @@ def submit(
     reading = ColumnOptions(parse_stated_columns(columns or ()), guess=True, where=parse_row_filters(where or ()))
     imported = read_new_reviews(resolve_local_path(reviews), {}, {}, papers, by=name, only=True, reading=reading)
     reading.require_all_headers_used()
-    if imported.refusals and not (partial and imported.reviews):
+    if not imported.reviews:
+        raise SettingsError(f"{reviews}: {imported.row_counts or 'no row'}; no row is a review of a paper of the board")
+    if imported.refusals and not partial:
         raise SettingsError(f"{reviews}: {imported.row_counts}; correct these rows, or leave them out with --partial")
     own = [review for review in imported.reviews if review.text]
     answers = {

@@ -444,7 +444,8 @@ def read_new_reviews(
         )
         raise SourceError(
             f"{path.name}: nothing says whose reviews these are: there is no column candidate; {do}, or name one "
-            "candidate for all of them: --as NAME, or --human for human reviews"
+            f"candidate for all of them: --as NAME (with new: --candidate NAME={path.name}), or --human for human "
+            "reviews"
         )
     imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     imported.add_removed_thinking_note()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 
 import pytest
 from scipy import stats
@@ -15,7 +16,7 @@ from gre_bench.reports.contrasts import compare_candidates, compute_contrasts_of
 from gre_bench.reports.publish_editions import publish_edition
 from gre_bench.reports.verifying import verify_release
 from gre_bench.store import Store
-from tests.cli.calling import shown
+from tests.cli.calling import ended, shown
 from tests.flows.refreshing import EDITION, add_reviews, query, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
@@ -128,3 +129,14 @@ def test_a_missing_file_and_too_many_names_are_one_line(board, tmp_path):
         load_contrasts(tmp_path / "none.toml")
     code, printed = shown("compare", EDITION, "careful", "--contrasts", board[1], "--state", board[0])
     assert code == 2 and "gre-bench compare EDITION --contrasts FILE" in " ".join(printed.split())
+
+
+def test_a_release_whose_contrasts_are_gone_names_the_setting_and_the_command(board, tmp_path):
+    state = tmp_path / "state"
+    shutil.copytree(board[0], state)
+    run(state, f"board.contrasts={shutil.copy(board[1], tmp_path / 'moved.toml')}")
+    (tmp_path / "moved.toml").unlink()
+    code, _, said = ended("publish", EDITION, "--state", state)
+    assert code == 2 and said.startswith("error: board.contrasts: ") and "moved.toml" in said
+    change = f"gre-bench refresh --edition {EDITION} --set board.contrasts= (with --state {state})"
+    assert said.strip().endswith(f"name another file, or none: {change}")
