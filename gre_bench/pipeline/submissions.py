@@ -208,9 +208,7 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
     refused += [refusal.format_line() for refusal in imported.refusals]
     refused += find_text_faults(imported.reviews)
     refused += _find_duplicates(imported.reviews, [Review(**row) for row in store.read(queries.REVIEWS)])
-    sampled = list(dict.fromkeys(row["paper_id"] for row in store.read(queries.SAMPLE)))
-    if not sampled:
-        raise UnfinishedError(f"edition {store.key} has no board yet: gre-bench refresh --edition {store.key}")
+    sampled = _read_sampled_papers(store)
     reviewed = {review.paper_id for review in imported.reviews}
     lacking = [paper for paper in sampled if paper not in reviewed]
     if len(lacking) == len(sampled):
@@ -219,6 +217,14 @@ def check_submission_folder(store: Store, folder: Path) -> CheckedSubmission:
         f"without a review: {len(lacking)} of {len(sampled)} papers ({_format_first_papers(lacking)})"
     ] * bool(lacking)
     return CheckedSubmission(form, imported.reviews, refused, imported.notes)
+
+
+def _read_sampled_papers(store: Store) -> list[str]:
+    """Returns the ids of the sampled papers; raises `UnfinishedError` if no sample was drawn."""
+    sampled = list(dict.fromkeys(row["paper_id"] for row in store.read(queries.SAMPLE)))
+    if not sampled:
+        raise UnfinishedError(f"edition {store.key} has no board yet: gre-bench refresh --edition {store.key}")
+    return sampled
 
 
 def check_human_texts(store: Store) -> None:

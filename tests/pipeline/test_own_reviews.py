@@ -132,7 +132,10 @@ def mistaken(by_rule, tmp_path_factory):
     [
         ("import reviews model.jsonl -e {0}", ['no column candidate; perhaps --columns candidate="model"']),
         ("import reviews text.jsonl -e {0}", ['no column review; perhaps --columns review="text"']),
-        ("import reviews mine.jsonl -e {0}", ["nothing says whose reviews these are", "--as NAME (with new: --candidate NAME=mine.jsonl), or --human"]),
+        (
+            "import reviews mine.jsonl -e {0}",
+            ["nothing says whose reviews these are", "--as NAME (with new: --candidate NAME=mine.jsonl), or --human"],
+        ),
         ("import reviews mine.jsonl -e {0} --as m --human", ["give one of the two"]),
         ("import reviews named.jsonl -e {0} --human", ["names its candidates itself, in its column candidate"]),
         (
