@@ -167,7 +167,7 @@ def parse_files(
         except UnclearColumnsError as unsure:
             unclear += unsure.unclear
             continue
-        if by != HUMAN and not imported.reviews and not imported.refusals:
+        if by != HUMAN and not (imported.reviews or imported.judgments or imported.refusals):
             how = "" if by else f"; if they are by one candidate, name it: --candidate NAME={file}"
             raise SourceError(f"{file.name}: each of its rows repeats a row of an earlier file{how}")
         known |= {review.review_id: review for review in imported.reviews}

@@ -280,10 +280,8 @@ def undo(
     settings = load_run_settings(None, edition, None, state)
     others = store.read(UNDONE_OF_OTHERS, run_id=row["run_id"], file=row["file"])
     if others:
-        reviews = counted(sum(each["reviews"] for each in others), "review")
-        lost += (
-            f", {reviews} of its papers from other files (by {format_name_list(each['candidate'] for each in others)})"
-        )
+        count, by = sum(each["reviews"] for each in others), format_name_list(each["candidate"] for each in others)
+        lost += f", {counted(count, 'other review')} of its papers (by {by})"
     if not yes:
         ask_for_confirmation(f"take back {name} from {store.key}: {lost}, and their scores")
 
